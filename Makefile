@@ -24,7 +24,7 @@ lint: .venv/ready
 mutants: .venv/ready
 	$(BIN)/python tests/mutants.py
 
-# The code broken in every way that a tool knows, in a few modules: what no test notices is listed (docs/results.md).
+# The code broken in every way that a tool knows, in a few modules: what no test notices is listed.
 survivors: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[survivors]'
 	HYPOTHESIS_PROFILE=few timeout 1800 $(BIN)/mutmut run --max-children 2
@@ -38,7 +38,7 @@ soak: .venv/ready
 # The engine's laws on the oldest transformers that is supported, in an environment of their own.
 OLD := .venv-oldest/bin
 LAWS := $(addprefix tests/model/test_,law.py law_cases.py cache.py canvas.py denoise.py sampler.py checkpoint.py embedded.py \
-	infill.py likelihood.py rows.py seams.py offload.py replay.py several.py stitch.py)
+	infill.py likelihood.py batch.py seams.py offload.py replay.py several.py stitch.py)
 oldest: .venv-oldest/ready
 	$(OLD)/pytest $(LAWS)
 

@@ -2,7 +2,11 @@
 
 import argparse
 import statistics
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from typing import TypeVar
+
+Event = TypeVar("Event")
+Result = TypeVar("Result")
 
 
 def parser_of(words: str | None) -> argparse.ArgumentParser:
@@ -16,3 +20,13 @@ def spread(values: Sequence[float], unit: str = "ms") -> str:
     late = ranked[min(int(len(ranked) * 0.95), len(ranked) - 1)]
     median = statistics.median(ranked)
     return f"p50 {median:.1f}, p95 {late:.1f}, most {ranked[-1]:.1f} {unit}, n = {len(ranked)}"
+
+
+def run_to_end(events: Generator[Event, None, Result]) -> tuple[list[Event], Result]:
+    """All events that the generator yields, and the value that it returns."""
+    seen: list[Event] = []
+    while True:
+        try:
+            seen.append(next(events))
+        except StopIteration as end:
+            return seen, end.value

@@ -88,7 +88,7 @@ def fetch(package: Package, folder: Path) -> None:
 
 
 def passes(package: Package, work: Path) -> bool:
-    """Whether the tests of the package in `work`, its unpacked folder, pass."""
+    """Return whether the tests of the package in `work`, its unpacked folder, pass."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *package.tests.split()]
     path = os.pathsep.join([str(work / package.root), str(work)])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -102,7 +102,7 @@ def passes(package: Package, work: Path) -> bool:
 
 
 def _passes_with(package: Package, work: Path, path: Path, text: str) -> bool:
-    """Whether the tests pass with `text` in the file `path`, which is put back afterwards."""
+    """Return whether the tests pass with `text` in the file `path`, which is restored afterwards."""
     whole = path.read_bytes()
     try:
         path.write_text(text, "utf-8")
@@ -149,7 +149,7 @@ def stub_at(path: Path, function: Function) -> tuple[Document, Gap, str]:
 
 
 def _in_copy(package: Package, folder: Path, inside: str, text: str) -> bool:
-    """Whether the tests of a copy of the package pass with `text` in one of its files."""
+    """Return whether the tests of a copy of the package pass with `text` in one of its files."""
     with tempfile.TemporaryDirectory() as place:
         work = Path(place) / "work"
         shutil.copytree(folder / package.folder, work)
@@ -169,7 +169,7 @@ def report(records: Sequence[dict[str, Any]]) -> str:
 
 
 async def _printed(results: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All results, each printed as soon as it is there."""
+    """All results, each printed as soon as it is known."""
     records = []
     async for one in results:
         records.append(one)
@@ -179,7 +179,7 @@ async def _printed(results: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any
 
 
 def _lines(text: str) -> int:
-    """How many lines of `text` are not blank."""
+    """The number of lines of `text` that are not blank."""
     return sum(bool(line.strip()) for line in text.splitlines())
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.ghost [--rounds 50] [--pause 400] [--checkpoint scripted]
 
-The key opens a new line (`o`, Enter), and the ghost text stands on it, so that no earlier answer can have brought it.
+The key opens a new line (`o`, Enter), and the ghost text is on it, so that no earlier answer can have brought it.
 The pause before it tells a key by itself from one amid fast typing, in which the server waits for the next key.
 Neither waits for a further key, as the option `debounce` is 0. In VS Code a provider inside the editor takes turns
 with the server: what it costs is the editor's own, and the difference is ours.
@@ -24,7 +24,7 @@ SERVED, TRIVIAL = "served.py", "trivial.txt"
 
 
 def measure_neovim(sandbox: Sandbox, rounds: int, pause: int) -> list[float]:
-    """Open a line in each round, time it till the user interface is told to draw the ghost text, accept."""
+    """Open a line in each round, time it until Neovim draws the ghost text, accept."""
     taken: list[float] = []
     (sandbox.project / "measured.py").write_text(BEFORE)
     with Editor(sandbox, {"debounce": 0}) as editor:

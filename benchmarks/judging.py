@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
+from benchmarks import run_to_end
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, checked, merge_candidates
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill, score_candidates, way_of
 from dg_lsp.model.judge import SITUATIONS, features, situation
-from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.task import Task
 from dg_lsp.text.messages import Infill
 

@@ -60,7 +60,7 @@ class Scenario:
 
 @dataclass(slots=True)
 class Result:
-    """How a scenario ended. offered: the edits shown; wrong: those not wanted; seconds: those of each search."""
+    """The end of a scenario. offered: the edits shown; wrong: those not wanted; seconds: those of each search."""
 
     right: bool
     offered: list[str] = field(default_factory=list)
@@ -152,7 +152,7 @@ class Player:
 
 
 def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | None = None) -> Result:
-    """Play `scenario`, with so many `lines` of other code above each file, and compare the end with what is wanted.
+    """Play `scenario`, with so many `lines` of other code above each file, and compare the end with the wanted one.
 
     likely: returns whether a guess is shown; without it the rules are alone.
     """

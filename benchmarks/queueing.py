@@ -1,4 +1,4 @@
-"""How long requests wait where editors share engines: a simulation. Numbers only; knows no engine.
+"""Waiting times where editors share engines: a simulation. Numbers only; knows no engine.
 
 An engine finishes the ghost text that it has begun; the next one is that of the editor who has waited longest for a
 turn, a queue with one server (`engine/turn.py`; Kleinrock, Queueing Systems I, 1975, chapter 5). An editor's newer
@@ -19,9 +19,9 @@ _REQUESTS, _WARM_UP = 20_000, 1_000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a team asks for.
+    """The requests of a team.
 
-    seconds: what requests take that are alone on an engine; each is as likely. editors: how many people type. every:
+    seconds: of requests that are alone on an engine; each is as likely. editors: the people who type. every:
     the mean number of seconds between two requests of one of them, which come at random (a Poisson process).
     deadline: the seconds after which a request ends with the best text so far; infinite where there is none.
     """
@@ -38,7 +38,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What comes of a load: p50 and p95 of the answered requests in seconds, and the share that gets no answer.
+    """The result of a load: p50 and p95 of the answered requests in seconds, and the share that gets no answer.
 
     overtaken: the share whose editor has asked again before. late: the share whose deadline passed before its turn.
     """

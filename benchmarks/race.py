@@ -149,7 +149,7 @@ def main() -> None:
     chosen = [*cases.values()][: given.gaps]
     settings = Settings(checkpoint=given.checkpoint, device="cpu", threads=2)
     runners = asyncio.run(race(chosen, settings, given.llama, given.keys))
-    print("| | first key, s, p50 | further keys, s, p50 / p95 | exact | shown | exact of what is shown |")
+    print("| | first key, s, p50 | further keys, s, p50 / p95 | exact | shown | exact of those |")
     print("|---|---|---|---|---|---|")
     for name, runner in runners.items():
         print(runner.report(name))

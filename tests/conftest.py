@@ -51,8 +51,7 @@ SLOW = {
     ),
     *("tests/server/test_app.py", "tests/server/test_protocol.py", "tests/server/test_streams.py"),
     *("tests/training/test_adapted.py", "tests/benchmarks/test_judging.py"),
-    *("tests/benchmarks/test_embedded_recipe.py", "tests/benchmarks/test_bits.py"),
-    "tests/training/test_train.py",
+    *("tests/benchmarks/test_embedded_recipe.py", "tests/training/test_train.py"),
 }
 
 

@@ -274,7 +274,7 @@ MUTANTS = (
     Mutant(
         5,
         "half a character is shown",
-        "dg_lsp/model/rows.py",
+        "dg_lsp/model/batch.py",
         'if "\\ufffd" in text:',
         'if text == "":',
         "tests/model/test_infill.py::test_special_tokens_and_unfinished_characters_are_refused",

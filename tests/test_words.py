@@ -78,10 +78,11 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def files() -> list[Path]:
-    """Return all files with prose: of the package, of the plug-ins, and the pages."""
+    """Return all files with prose: of the package, of the benchmarks, of the plug-ins, and the pages."""
     patterns = (
         "dg_lsp/**/*.py",
         "dg_lsp/**/*.md",
+        "benchmarks/**/*.py",
         "editors/nvim/**/*.lua",
         "editors/nvim/doc/*.txt",
         "editors/vscode/*.md",
@@ -113,7 +114,7 @@ def test_prose_is_plain(path: Path) -> None:
 
 
 def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
-    paths = sorted(ROOT.glob("dg_lsp/**/*.py"))
+    paths = sorted([*ROOT.glob("dg_lsp/**/*.py"), *ROOT.glob("benchmarks/**/*.py")])
     wrong = [
         f"{path.name}, {name}: {said.splitlines()[0]}"
         for path in paths

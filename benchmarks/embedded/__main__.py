@@ -18,7 +18,7 @@ from benchmarks.embedded.corpus import prepare
 from benchmarks.embedded.fusing import fuse
 from dg_lsp.cli import train
 from dg_lsp.training.layouts import BUCKETS
-from dg_lsp.training.trainer import Trainer
+from dg_lsp.training.trainer import RATES, Trainer
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--batch", type=int, default=1, help="batches of so many times as many documents")
     made.add_argument("--loaders", type=int, default=0, help="processes that draw batches, for a GPU")
+    made.add_argument("--rates", type=float, nargs=2, default=RATES, help="peak rates of Muon and of AdamW")
     made.add_argument("--hidden", type=int, default=256, help="width of a fresh network")
     made.add_argument("--layers", type=int, default=4, help="layers of a fresh network, an even number")
     return made
@@ -57,6 +58,8 @@ def main(given: argparse.Namespace) -> int:
         layers=given.layers,
         buckets=[replace(bucket, rows=bucket.rows * given.batch) for bucket in BUCKETS],
         loaders=given.loaders,
+        rates=tuple(given.rates),
+        attention="sdpa" if torch.cuda.is_available() else "eager",
     )
     trainer = Trainer(given.out, recipe, base)
     if torch.cuda.is_available():

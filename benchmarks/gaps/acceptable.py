@@ -1,4 +1,4 @@
-"""Which kinds of gap are sensible at a cut where none is asked for. Knows cases, not how kinds are chosen."""
+"""The kinds of gap that are sensible at a cut where none is asked for. Knows cases, not how kinds are chosen."""
 
 from benchmarks.gaps.case import Case
 

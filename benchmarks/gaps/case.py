@@ -64,7 +64,7 @@ class Case:
 
     @property
     def text(self) -> str:
-        """What stood in the gap."""
+        """The text of the gap in the valid file."""
         return self.truth.data[self.place.start : self.place.end].decode()
 
     @property
@@ -103,7 +103,7 @@ def replayed(case: Case) -> Document:
 
 
 def is_right(case: Case, data: bytes, span: Span) -> bool:
-    """Whether the two ends of `span` of `data`, the damaged file, are the true ones, white space not counted."""
+    """Return whether both ends of `span` in `data`, the damaged file, are the true ones; white space does not count."""
     true = case.span
     if case.kind in BODIES:
         true = behind_comments(case.truth.language, data, true), true[1]
@@ -111,7 +111,7 @@ def is_right(case: Case, data: bytes, span: Span) -> bool:
 
 
 def behind_comments(language: Language, data: bytes, span: Span) -> int:
-    """Where `span`, that of a body, begins; where a cut has left nothing but comments of it, behind the last one.
+    """The start of a body's `span`; where a cut has left only comments of it, the end of the last one.
 
     Comments stay, unless they only mark that something is to be done.
     """
@@ -121,7 +121,7 @@ def behind_comments(language: Language, data: bytes, span: Span) -> int:
 
 
 def moved(changes: Sequence[Change], offset: int) -> int:
-    """An offset of the valid file after `changes`; one that was removed is the end of what stands there now."""
+    """An offset of the valid file after `changes`; one that was removed becomes the end of its replacement."""
     found = offset
     for change in changes:
         if offset > change.start:

@@ -19,9 +19,8 @@ from tree_sitter import Node
 
 from benchmarks.gaps.place import Span, line_of
 from benchmarks.gaps.places import Spot, loaded, sampled
-from benchmarks.gaps.tables import percent, table
 from benchmarks.gaps.truth import unquoted
-from dg_lsp.bench.score import quantile
+from dg_lsp.bench.score import quantile, table
 from dg_lsp.filling.fill import finish
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
@@ -31,10 +30,10 @@ from dg_lsp.text.messages import Fill
 from dg_lsp.text.syntax.lexer import tokens
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "${": "}"}
-# What a form of a place is called.
+# The names of the forms of a place.
 FORMS = ("typed", "closed")
 _OTHERS = 8
-# Places of one language that a process tries in one go.
+# Places of one language that a process tries at a time.
 _BATCH = 200
 
 
@@ -59,7 +58,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What came of one form: the gap's kind (or why there is none), whether it is offered, and what stands twice.
+    """The result of one form: the gap's kind (or why there is none), whether a text is offered, and closes twice.
 
     ms: CPU time to find the gap. shown: the line of the last edit that was offered.
     """
@@ -114,7 +113,7 @@ def forms(spot: Spot, data: bytes) -> tuple[Form, Form] | None:
     opened = [p for p in _pairs(spot.language, data) if p.inside <= at <= p.close[0]]
     opened.sort(key=lambda p: p.inside)
     shut = sorted(p.close for p in opened if p.start >= line and p.close[1] <= cut)
-    # What stands between the cursor and the first bracket is what is missing.
+    # The missing text is between the cursor and the first bracket.
     if not shut or not data[at : shut[0][0]].strip():
         return None
     texts = data[at : shut[0][0]], data[at : min(cut, line_of(data, at)[1])]
@@ -148,34 +147,35 @@ def tried(spot: Spot, text: str) -> list[Record]:
 
 
 def closed_table(records: Sequence[Record]) -> str:
-    """Shares by language: offered in each form, the same gap in both, what stands twice, and the time for a gap."""
-    rows = []
+    """Shares by language: offered in each form, the same gap in both, closed twice, and the time for a gap."""
+    rows = [
+        (
+            "language",
+            "",
+            "n",
+            "typed %",
+            "closed %",
+            "diff",
+            "same gap %",
+            "twice",
+            "closed",
+            "p95 ms",
+            "closed",
+        )
+    ]
     for language in (*dict.fromkeys(r.language for r in records), "all"):
         own = [r for r in records if language in ("all", r.language)]
         typed, closed = ([r for r in own if r.form == form] for form in FORMS)
-        count = max(len(typed), 1)
-        shares = [sum(r.offered for r in found) / count for found in (typed, closed)]
-        same = sum((a.start, a.kind) == (b.start, b.kind) for a, b in zip(typed, closed, strict=True)) / count
+        percent = 100 / max(len(typed), 1)
+        shares = [percent * sum(r.offered for r in found) for found in (typed, closed)]
+        same = percent * sum(
+            (a.start, a.kind) == (b.start, b.kind) for a, b in zip(typed, closed, strict=True)
+        )
+        numbers = [f"{share:.1f}" for share in shares] + [f"{shares[1] - shares[0]:+.1f}", f"{same:.1f}"]
         twice = [str(sum(r.twice for r in found)) for found in (typed, closed)]
         times = [f"{quantile(sorted(r.ms for r in found) or [0.0], 0.95):.1f}" for found in (typed, closed)]
-        difference = f"{100 * (shares[1] - shares[0]):+.1f}"
-        rows.append(
-            (language, "", str(len(typed)), *map(percent, shares), difference, percent(same), *twice, *times)
-        )
-    head = (
-        "language",
-        "",
-        "n",
-        "typed %",
-        "closed %",
-        "diff",
-        "same gap %",
-        "twice",
-        "closed",
-        "p95 ms",
-        "closed",
-    )
-    return table(head, rows)
+        rows.append((language, "", str(len(typed)), *numbers, *twice, *times))
+    return table(rows)
 
 
 def _record(spot: Spot, name: str, form: Form) -> Record:

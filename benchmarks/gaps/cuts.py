@@ -1,4 +1,4 @@
-"""Scenarios of typing: a body, a statement or a header of which only the beginning stands.
+"""Scenarios of typing: a body, a statement or a header of which only the beginning is left.
 
 Each function makes one case from a valid file by chance, or None; all damage is at the cursor.
 """
@@ -79,7 +79,7 @@ def _cut_in_body(truth: Truth, kind: Kind, rng: Random) -> tuple[Place, int] | N
 
 
 def _in_header(truth: Truth, kind: Kind, at: int) -> bool:
-    """Whether `at` is in or right behind the header of a body of `kind`: which of two is meant is a matter of taste."""
+    """Return whether `at` is in or right behind the header of a body of `kind`, where two kinds are equally right."""
     if truth.data[:at].rstrip().endswith((b":", b"{")):
         return True
     if kind != "block":
@@ -90,7 +90,7 @@ def _in_header(truth: Truth, kind: Kind, at: int) -> bool:
 
 
 def _is_typed(truth: Truth, at: int) -> bool:
-    """Whether a cursor may be at `at` without a doubt about its block: on a line of text, or in front of one."""
+    """Return whether the block of a cursor at `at` is clear: on a line of text, or in front of one."""
     if not is_whole(truth.data, at):
         return False
     line = truth.data[line_of(truth.data, at)[0] : at]
@@ -105,7 +105,7 @@ def _line_behind(data: bytes, place: Place) -> int | None:
 
 
 def behind_brace(data: bytes, function: Place) -> int | None:
-    """Where a function ends with its brace, if that begins its line and nothing more follows than a semicolon."""
+    """The end of a function with its brace, if the brace begins its line and at most a semicolon follows."""
     line, stop = line_of(data, function.closes)
     rest = data[function.closes + 1 : stop].strip()
     alone = not data[line : function.closes].strip() and indent_of(data, function.closes) == indent_of(

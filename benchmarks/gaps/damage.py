@@ -84,7 +84,7 @@ def tabs(truth: Truth) -> bytes | None:
 
 
 def _first_of(case: Case) -> int:
-    """Where the first line of the cut statement begins: blanking that would blank what is looked for."""
+    """The start of the first line of the cut statement, which must not be blanked."""
     return line_of(case.truth.data, case.place.start if case.kind == "statement" else case.at)[0]
 
 

@@ -1,4 +1,4 @@
-"""Scenarios of typing: a list, an expression or a string of which only the beginning stands.
+"""Scenarios of typing: a list, an expression or a string of which only the beginning is left.
 
 Each function makes one case from a valid file by chance, or None; all damage is at the cursor.
 """
@@ -81,7 +81,7 @@ def string_to_end(truth: Truth, kind: Kind, rng: Random) -> Case | None:
     place, at = _cut_in(truth, kind, rng)
     stop = line_of(truth.data, at)[1]
     ends = _statement_end(truth, place)
-    # What goes on below would have lost its beginning.
+    # The lines below would have lost their beginning.
     if (
         place is None
         or ends is None
@@ -125,7 +125,7 @@ def _cut_in(truth: Truth, kind: Kind, rng: Random) -> tuple[Place | None, int]:
 
 
 def _statement_end(truth: Truth, place: Place | None) -> int | None:
-    """Where the innermost statement round `place` ends, if it holds no body."""
+    """The end of the innermost statement around `place`, if it holds no body."""
     statement = truth.inner("statement", place.start) if place else None
     if place is None or statement is None or not statement.leaf:
         return None

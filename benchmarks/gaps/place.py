@@ -15,7 +15,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """[start, end) is the text without white space at its ends; it stands somewhere in [opens, closes).
+    """[start, end) is the text without white space at its ends; it is somewhere in [opens, closes).
 
     Those lie between the delimiters; `outer` is the whole construct: a function with its header, a string with its
     quotes. leaf: for statements, no body lies inside. clear: it has one right answer, so that it may be asked for.
@@ -87,7 +87,7 @@ def trimmed(data: bytes, kind: Kind, outer: Span, inside: Span) -> Place:
 
 
 def line_of(data: bytes, at: int) -> Span:
-    """Where the line of `at` begins and where its text ends."""
+    """The start of the line of `at`, and the end of its text."""
     end = data.find(b"\n", at)
     return data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)
 
@@ -100,10 +100,10 @@ def indent_of(data: bytes, at: int) -> bytes:
 
 
 def is_whole(data: bytes, at: int) -> bool:
-    """Whether `at` is between two characters and not inside of one, nor of a line end."""
+    """Return whether `at` is between two characters, and not inside one or a line end."""
     return at >= len(data) or (data[at] & 0xC0 != 0x80 and data[at - 1 : at + 1] != b"\r\n")
 
 
 def is_escaped(data: bytes, at: int) -> bool:
-    """Whether a backslash takes the character at `at` along."""
+    """Return whether a backslash escapes the character at `at`."""
     return (at - len(data[:at].rstrip(b"\\"))) % 2 == 1

@@ -106,7 +106,7 @@ def _spot(case: Case, name: str, scenario: Scenario) -> Spot:
 
 
 def _ends(case: Case, own: Sequence[Change]) -> tuple[int, ...]:
-    """Where what is missing at the cursor may end: with anything that the cursor is in, its line, or the whole cut."""
+    """The ends that the missing text may have: of anything that the cursor is in, of its line, of the whole cut."""
     truth, at = case.truth, case.at
     cut = max(change.end for change in own)
     around: list[Place] = [p for places in truth.places.values() for p in places if p.outer[0] <= at]

@@ -116,7 +116,7 @@ def cases(corpus: Corpus, scenario: Scenario, kind: Kind, count: int, seed: int)
 
 
 def stubs_of(language: str) -> tuple[str, ...]:
-    """What says in a language that a body is not written yet."""
+    """The texts of a language that mark a body as not written yet."""
     return _STUBS.get(language, _ELSE)
 
 

@@ -32,7 +32,7 @@ _FETCH = "benchmarks/fetch_sources.sh fetches public ones; then give --source {0
 class Corpus:
     """The files of one language: those that parse, and those that its grammar cannot read whole.
 
-    missing: why there are none and what mends it.
+    missing: why there are none, and the fix.
     """
 
     language: Language
@@ -70,7 +70,7 @@ def find_corpus(name: str, given: Mapping[str, Path], count: int, seed: int) -> 
 
 
 def _has_function(language: Language, data: bytes) -> bool:
-    """Whether a function is found in `data`; none is in a text that takes too long to read."""
+    """Return whether `data` has a function; a text that takes too long to read has none."""
     try:
         return bool(language.captures(language.parse(data).root_node).get("function.body"))
     except OutOfTime:
@@ -94,7 +94,7 @@ def parse_sources(given: Sequence[str]) -> dict[str, Path]:
 
 
 def _own(name: str) -> list[Path]:
-    """Where this machine has sources of its own."""
+    """The folders of this machine's own sources."""
     if name == "python":
         return [Path(sysconfig.get_path("stdlib"))]
     if name == "javascript" and (npm := shutil.which("npm")):
@@ -108,7 +108,7 @@ def _own(name: str) -> list[Path]:
 
 def _files(language: Language, root: Path) -> Iterator[Path]:
     suffixes = {*language.suffixes, *_HEADERS.get(language.name, ())}
-    # The standard library lies round the packages that were installed into it, and C's headers round C++'s.
+    # The folder of the standard library contains installed packages, and that of C's headers those of C++.
     outside = {"python": "site-packages", "c": "c++"}.get(language.name, "")
     for folder, inside, names in os.walk(root):
         inside[:] = sorted(name for name in inside if name != outside)

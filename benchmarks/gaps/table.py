@@ -17,9 +17,8 @@ from typing import Any
 from benchmarks.gaps.closed import is_bracketed
 from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
 from benchmarks.gaps.sources import FILES, find_corpus, parse_sources
-from benchmarks.gaps.tables import percent, table
 from benchmarks.gaps.user_judge import judged
-from dg_lsp.bench.score import quantile
+from dg_lsp.bench.score import quantile, table
 
 CONDITIONS = ("typing", "disk", "editor")
 LANGUAGES = ("python", "typescript", "java", "go", "rust", "c", "cpp", "csharp", "javascript")
@@ -101,7 +100,7 @@ def _judge(arguments: argparse.Namespace) -> int:
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for record in found:
         groups.setdefault((record["language"], record["condition"]), []).append(record)
-    print(table(("language", "condition", "n", "right %", "p95 ms"), map(_shares, groups.values())))
+    print(table([("language", "condition", "n", "right %", "p95 ms"), *map(_shares, groups.values())]))
     for records in groups.values():
         for record in [r for r in records if not r["right"]][: arguments.show]:
             print(record["id"], record["condition"], record["asked"] or "(none)", record["how"], sep=": ")
@@ -110,7 +109,7 @@ def _judge(arguments: argparse.Namespace) -> int:
 
 def _shares(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     """Return the row of the records of one language and condition."""
-    right = percent(sum(r["right"] for r in records) / len(records))
+    right = f"{100 * sum(r['right'] for r in records) / len(records):.1f}"
     slow = quantile(sorted(r["ms"] for r in records), 0.95)
     return records[0]["language"], records[0]["condition"], str(len(records)), right, f"{slow:.1f}"
 
@@ -141,8 +140,8 @@ def _compare(arguments: argparse.Namespace) -> int:
             rows.append((condition, language, "both", *_row(before, after, own)))
         if keys:
             rows.append((condition, "all", "both", *_row(before, after, keys)))
-    print(table(("condition", "language", "asked", "n", "before %", "after %", "diff", "only before", "only after",
-                 "p50", "p50 after", "p95", "p95 after"), rows))  # fmt: skip
+    print(table([("condition", "language", "asked", "n", "before %", "after %", "diff", "only before", "only after",
+                  "p50", "p50 after", "p95", "p95 after"), *rows]))  # fmt: skip
     if arguments.show:
         print("\n".join(_worse(before, after, both, arguments.show)))
     return 0 if both else 1

@@ -1,4 +1,4 @@
-"""What stands where in a valid file, by its tree: bodies, lists, expressions, statements, strings, comments.
+"""The places of a valid file by its tree: bodies, lists, expressions, statements, strings, comments.
 
 Knows the captures of gaps.scm; trims what they hold by its own rules, so that those of the gaps can be wrong.
 """
@@ -52,7 +52,7 @@ def truth_of(language: Language, data: bytes) -> Truth:
 
 
 def _braced(language: Language, root: Node, data: bytes, owner: Owner) -> Iterator[Place]:
-    """The bodies of one owner that stand between braces."""
+    """The bodies of one owner that are between braces."""
     for record in language.records(root)[owner]:
         node, body = record[f"{owner}.outer"], record.get(f"{owner}.body")
         braces = [c for c in body.children if c.type in ("{", "}")] if body else []
@@ -70,7 +70,7 @@ def _listed(data: bytes, kind: Kind, node: Node) -> Iterator[Place]:
     at = text.find(opening)
     if at >= 0 and opening in _PAIRS and text.endswith(_PAIRS[opening]):
         place = trimmed(data, kind, (start, end), (start + at + 1, end - 1))
-        # What a tuple without its end is cannot be told from any other parenthesis.
+        # A tuple without its end looks like any other parenthesis.
         yield replace(place, clear=kind != "collection" or opening != b"(")
 
 
@@ -122,7 +122,7 @@ def _whole(data: bytes, kind: Kind, node: Node) -> Place:
 
 def _statement(data: bytes, node: Node, bodies: list[Place]) -> Place:
     span = node.start_byte, node.end_byte
-    # What stands in markup has no end of its own, and a signature may become the header of a function.
+    # An expression in markup has no end of its own, and a signature may become the header of a function.
     strange = "signature" in node.type or (node.parent is not None and node.parent.type == "jsx_expression")
     leaf = not strange and not any(span[0] <= b.opens and b.closes <= span[1] for b in bodies)
     place = trimmed(data, "statement", span, span)

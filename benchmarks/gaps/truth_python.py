@@ -56,7 +56,7 @@ def _bodies(node: ast.AST) -> Iterator[tuple[Kind, Sequence[ast.stmt]]]:
 
 
 class _Lines:
-    """Where the nodes of a file are in bytes."""
+    """The offsets in bytes of the nodes of a file."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -100,7 +100,7 @@ class _Lines:
         return Place("statement", span, place.opens, place.start, place.end, place.closes, leaf)
 
     def start(self, node: ast.AST) -> int:
-        """Where `node` begins, with its decorators."""
+        """The start of `node`, with its decorators."""
         node = min([node, *getattr(node, "decorator_list", ())], key=lambda n: n.lineno)  # type: ignore[attr-defined]
         at = self.starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
         decorated = self.data[self.starts[node.lineno - 1] : at].strip() == b"@"  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ ASKED: tuple[Kind | None, ...] = (None, "function_body")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What came of one place under one condition: "typing", "disk" (damaged, from a disk), "editor" (in a buffer).
+    """The result of one place under one condition: "typing", "disk" (damaged, from a disk), "editor" (in a buffer).
 
     asked: the kind that was asked for, empty without one. how: in a few words why it is not right. ms: CPU time.
     """
@@ -89,7 +89,7 @@ def _find(document: Document, cursor: int, kind: Kind | None) -> Gap | str:
 
 
 def _wrong(spot: Spot, data: bytes, document: Document, gap: Gap, asked: Kind | None) -> str:
-    """What is wrong with a gap; empty where it is right."""
+    """The fault of a gap; empty where it is right."""
     if asked is not None:
         assert spot.body is not None
         return _wrong_text(spot, data, document, gap, spot.body)
@@ -109,7 +109,7 @@ def _wrong(spot: Spot, data: bytes, document: Document, gap: Gap, asked: Kind | 
 
 
 def _missing(spot: Spot, data: bytes, tail: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """What of the cut text may be filled in before the gap's `tail`, and what may be written later behind that.
+    """The parts of the cut text that may be filled in before the gap's `tail`, and that may be written behind it later.
 
     `f(a|` lost `, b) + g(c);`: with the tail `)` it may get `, b`, and ` + g(c);` later. With the tail `);` nothing.
     """
@@ -166,7 +166,7 @@ def _misfit(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple
 
 
 def _closed(texts: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Each of `texts`; again with a line end where a comment at its end would take in what stands behind."""
+    """Each of `texts`; again with a line end where a comment at its end would take in the text behind."""
     for text, behind in texts:
         yield text, behind
         if b"//" in text.rsplit(b"\n", 1)[-1]:
@@ -191,7 +191,7 @@ def _tree(language: Language, data: bytes) -> Tree:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many first bytes two texts have in common."""
+    """The number of first bytes that two texts have in common."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -200,7 +200,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def _is_sense(language: str, data: bytes) -> bool:
-    """Whether the interpreter takes it, too, where there is one: the grammar lets wrong indentation pass."""
+    """Return whether the interpreter takes it, too, where there is one: the grammar lets wrong indentation pass."""
     if language != "python":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Whether a file is valid: by its grammar and, for Python, by `ast`. Knows no gaps."""
+"""The validity of a file, by its grammar and, for Python, by `ast`. Knows no gaps."""
 
 import ast
 import warnings
@@ -8,7 +8,7 @@ from dg_lsp.text.reasons import OutOfTime
 
 
 def is_valid(language: Language, data: bytes) -> bool:
-    """Whether `data` parses without an error; one that takes too long to read does not."""
+    """Return whether `data` parses without an error, and in time."""
     if language.name == "python" and not is_python(data):
         return False
     try:
@@ -18,7 +18,7 @@ def is_valid(language: Language, data: bytes) -> bool:
 
 
 def is_python(data: bytes) -> bool:
-    """Whether `ast` takes `data`."""
+    """Return whether `ast` takes `data`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

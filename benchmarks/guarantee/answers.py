@@ -45,7 +45,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one request. `edit` is None where it was refused, and `why` says why.
+    """The answer to one request. `edit` is None where it was refused, and `why` says why.
 
     right: the true text was put in and the file is as it was. added: errors that a damaged file has more. closed: of
     the true text nothing is left to be put in, since the gap itself inserts all of it. stopped: the text took too
@@ -133,7 +133,7 @@ def _judged(found: Opened, gap: Gap, text: str, edit: Edit) -> Answer:
 
 
 def true_text(place: Place, gap: Gap) -> str:
-    """What the file had in the gap, without what the gap inserts."""
+    """The text that the file had in the gap, without the text that the gap inserts."""
     more = len(place.data) - len(place.cut)
     text = (
         place.data[gap.start : max(gap.end + more, gap.start)]
@@ -154,7 +154,7 @@ def true_text(place: Place, gap: Gap) -> str:
 
 
 def is_same(place: Place, data: bytes) -> bool:
-    """Whether `data` is the file that `place` was made of, but for white space that means nothing there."""
+    """Return whether `data` is the file that `place` was made of, but for white space without a meaning."""
     if place.where in ("docstring", "comment"):
         return data.split() == place.data.split()
     strip = bytes.rstrip if place.language.style == "indent" else bytes.strip
@@ -163,7 +163,7 @@ def is_same(place: Place, data: bytes) -> bool:
 
 
 def _added(found: Opened, gap: Gap, after: Reading) -> int:
-    """How many errors `after` has more than a damaged file that has something neutral in its gap, or nothing."""
+    """The errors that `after` has more than the damaged file with a neutral text in its gap, or with none."""
     if not after.errors:
         return 0
     neutral = _neutral_errors(found, gap)

@@ -56,7 +56,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What was asked for, and where the gap was said to be.
+    """The request, and the span of its gap.
 
     kind: the kind that was asked for by name, None where none was. room: where a gap of that kind may lie, where the
     asker knows that.
@@ -127,9 +127,9 @@ def is_unbalanced(text: bytes) -> bool:
 
 
 def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
-    """What is wrong with `after`, made of `before` by one edit.
+    """The faults of `after`, made of `before` by one edit.
 
-    1. What has changed is what the two files do not share at their ends.  2. That lies in the gap.  3. What was typed
+    1. The change is the text that the two files do not share at their ends.  2. It is in the gap.  3. Typed text
     is still there.  4. A file that was whole is whole, and means the same behind the gap.
     """
     # 1.
@@ -165,7 +165,7 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
 
 
 def changed(old: bytes, new: bytes) -> tuple[int, int, bytes]:
-    """The shortest span of `old` that was replaced, and the text that stands there in `new`."""
+    """The shortest span of `old` that was replaced, and the text in its place in `new`."""
     most = min(len(old), len(new))
     start = _shared(old[:most], new[:most])
     back = _shared(old[start:][::-1], new[start:][::-1])
@@ -173,7 +173,7 @@ def changed(old: bytes, new: bytes) -> tuple[int, int, bytes]:
 
 
 def count_errors(language: Language, tree: Tree) -> int:
-    """How many nodes are errors or missing; one where the tree has an error that no node shows."""
+    """The number of nodes that are errors or missing; 1 where the tree has an error that no node shows."""
     captured = QueryCursor(_errors(language)).captures(tree.root_node)
     found = {(n.start_byte, n.end_byte, n.type) for nodes in captured.values() for n in nodes}
     return max(len(found), int(tree.root_node.has_error))
@@ -214,7 +214,7 @@ def _query(language: Language) -> Query:
     }
     wanted = [f'"{b}" @bracket' for b in _BRACKETS]
     wanted += [f"({n}) @comment" for n in sorted(names) if _COMMENT.search(n.encode())]
-    # Strings that stand side by side are one each.
+    # Strings side by side are one each.
     strings = sorted(n for n in names if _STRING.search(n.encode()) and "concatenated" not in n)
     wanted += [f"({n}) @string" for n in strings]
     return Query(grammar, "\n".join(line for line in wanted if _compiles(language, line)))
@@ -229,7 +229,7 @@ def _compiles(language: Language, query: str) -> bool:
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+    """The number of bytes that both begin with."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -244,7 +244,7 @@ def _keeps_round(old: bytes, new: bytes, gap: Span) -> bool:
 
 
 def _removed(data: bytes, span: Span, text: bytes) -> list[Span]:
-    """The tokens of `span` that `text`, which stands there now, does not hold in their order."""
+    """The tokens of `span` that `text`, the text there now, does not hold in their order."""
     tokens = [m.span() for m in _TOKEN.finditer(data, *span)]
     if not tokens:
         return []
@@ -269,7 +269,7 @@ def _is_excused(data: bytes, claim: Claim, span: Span) -> bool:
 
 
 def _is_stub(reading: Reading, span: Span) -> bool:
-    """Whether what stands in `span`, its comments not counted, says that nothing is written there yet."""
+    """Return whether the text in `span`, without its comments, marks a body as not written yet."""
     text = bytearray(reading.data)
     for start, end, kind in marks(reading, span):
         if kind == "comment":

@@ -23,6 +23,7 @@ FILES, LARGEST = 150, 30_000
 # Places in one file; a file's tree is read once.
 EACH = 5
 KEPT = 3
+Key = tuple[str, str, str, str]  # language, form, place, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,9 @@ class Failure:
 
 @dataclass(slots=True)
 class Counts:
-    """What was counted, by (language, form, where, what); `failures` are the first of each cause."""
+    """The counts by their keys; `failures` are the first of each cause."""
 
-    numbers: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    numbers: Counter[Key] = field(default_factory=Counter)
     causes: Counter[tuple[str, ...]] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
     slowest: float = 0.0
@@ -156,7 +157,7 @@ def _keep(portion: Portion, answer: Answer, harm: str, counts: Counts) -> None:
 
 
 def told(answer: Answer) -> str:
-    """One failure for people: the file with its cursor and gap, the text, and what came of it."""
+    """One failure for people: the file with its cursor and gap, the text, and the result."""
     found, verdict, edit, gap = answer.opened, answer.verdict, answer.edit, answer.opened.gap
     place, data = found.place, found.document.data
     fill = repr(answer.text)

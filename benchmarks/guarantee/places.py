@@ -44,10 +44,10 @@ _FRAGMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A cursor in a file, and what is asked for there.
+    """A cursor in a file, and the kind of gap that is asked for there.
 
     Of `data` the bytes [at, stop) are taken away and `stub` put in their place; the cursor is behind it. where: what
-    the cursor stands in, or how the file was damaged. kind: what is asked for by name. room: where that may lie.
+    the cursor is in, or how the file was damaged. kind: the kind asked for by name. room: where that may lie.
     """
 
     language: Language
@@ -66,7 +66,7 @@ class Place:
 
     @property
     def cursor(self) -> int:
-        """Where the cursor is in `cut`."""
+        """The offset of the cursor in `cut`."""
         return self.at + len(self.stub)
 
 
@@ -213,7 +213,7 @@ def _spots(language: Language, data: bytes) -> tuple[_Spot, ...]:
 
 
 def _is_docstring(data: bytes, start: int) -> bool:
-    """Whether a string at `start` stands alone on its line, behind a header or at the top of the file."""
+    """Return whether a string at `start` is alone on its line, behind a header or at the top of the file."""
     before = data[:start].removeprefix(b"\xef\xbb\xbf")
     line = before[before.rfind(b"\n") + 1 :]
     above = b"\n".join(
@@ -261,7 +261,7 @@ def _in_code(language: Language, data: bytes, at: int, rng: random.Random) -> tu
 
 
 def _end_of_cut(language: Language, data: bytes, at: int) -> int:
-    """Where the rest of the line ends that can be told again: of a statement, or of an expression in a header.
+    """The end of the text of a line that can be cut and filled in: of a statement, or of an expression in a header.
 
     What opens a body or a bracket that is closed further below is nobody's to guess, nor is a comment.
     """
@@ -283,7 +283,7 @@ def _end_of_cut(language: Language, data: bytes, at: int) -> int:
 
 
 def _opens_nothing(text: bytes) -> bool:
-    """Whether each bracket that `text` opens is closed in it."""
+    """Return whether each bracket that `text` opens is closed in it."""
     depth = 0
     for byte in text:
         depth = max(depth - 1, 0) if byte in b")]}" else depth + (byte in b"([{")

@@ -52,7 +52,7 @@ def _has(answer: Answer, harm: str) -> bool:
 
 
 def _without(place: Place, first: int, size: int) -> Place | None:
-    """The place in a file that lacks `size` lines from `first` on; None where the cursor or the cut is in those."""
+    """The place in a file without the `size` lines from `first` on; None where the cursor or the cut is in those."""
     starts = [0, *(m.end() for m in re.finditer(rb"\n", place.data)), len(place.data)]
     start, end = starts[min(first, len(starts) - 1)], starts[min(first + size, len(starts) - 1)]
     less, data = end - start, place.data[:start] + place.data[end:]

@@ -1,18 +1,15 @@
 """The project of a hole as an index, for lists whose files lie below a folder, one project a subfolder."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
+from dg_lsp.bench.projects import is_alike
 from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
-from dg_lsp.training.corpus import read_text
-
-_COPY = 0.3  # share of lines that makes a file of the same project a copy
 
 
 class Projects:
@@ -47,16 +44,9 @@ class Projects:
 
 
 def others(path: Path, root: Path) -> list[Path]:
-    """The Python files below `root` that may be looked up for a hole in the file `path`.
-
-    Left out are that file and all that share 30 % of their non-blank lines with it, or it with them.
-    """
-    own = _lines(path)
-    return [
-        other
-        for other in sorted(root.rglob("*.py"))
-        if other.resolve() != path.resolve() and not _is_copy(own, _lines(other))
-    ]
+    """The Python files below `root` that may be looked up for a hole in the file `path`: all but it and its copies."""
+    files = (one for one in sorted(root.rglob("*.py")) if one.resolve() != path.resolve())
+    return [one for one in files if not is_alike(path.read_bytes(), one.read_bytes())]
 
 
 def key_of(case: Case) -> str:
@@ -71,14 +61,3 @@ def _path_of(uri: str) -> Path:
     found = installed_path(uri)
     assert found is not None  # the list's reader has found it
     return found.resolve()
-
-
-def _lines(path: Path) -> Counter[str]:
-    """The lines of a file that are not blank, without the white space around them, and the number of each."""
-    return Counter(line.strip() for line in (read_text(path) or "").splitlines() if line.strip())
-
-
-def _is_copy(one: Counter[str], other: Counter[str]) -> bool:
-    """Whether the smaller of the two has 30 % of its lines in the larger."""
-    common, least = (one & other).total(), min(one.total(), other.total())
-    return least > 0 and common >= _COPY * least

@@ -1,4 +1,4 @@
-"""Files to make holes in: those that a list names, and those of the user.
+"""Files to make holes in: the files that a list names, and the user's own.
 
 Knows files and installed packages; knows no holes.
 """
@@ -61,7 +61,7 @@ def installed_path(name: str) -> Path | None:
 
 
 def read_files(paths: Sequence[str], exclude: Sequence[str] = SECRETS) -> Located:
-    """The files at `paths`, and the Python files in folders; what cannot be read is skipped, with the reason.
+    """The files at `paths`, and the Python files in folders; files that cannot be read are skipped, with the reason.
 
     exclude: globs of files that are not read.
     """

@@ -140,16 +140,11 @@ def _task(line: str, where: str) -> Task:
     for name in _FIELDS:
         if not isinstance(record.get(name), str):
             raise UsageError(f"{where}: the field {name!r} is missing or no text; fetch the file again")
-    return make_task(record)
-
-
-def make_task(record: Mapping[str, str]) -> Task:
-    """The task of one record of the benchmark's file, which has all of `_FIELDS`."""
     return Task(_case(record), f"{record['test']}\ncheck({record['entry_point']})\n")
 
 
 def _indent(prompt: str) -> str:
-    """The indentation of the line after `prompt`: that of its last line, and four blanks more after a colon."""
+    """The indentation of the line after `prompt`: the one of its last line, and four blanks more after a colon."""
     last = next((line for line in reversed(prompt.splitlines()) if line.strip()), "")
     depth = last[: len(last) - len(last.lstrip())]
     return depth + "    " if last.rstrip().endswith(":") else depth

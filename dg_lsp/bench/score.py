@@ -7,7 +7,7 @@ import platform
 import shlex
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -104,26 +104,30 @@ def as_text(report: dict[str, Any]) -> str:
     for result in report["results"]:
         values = ("" if result[name] is None else format(result[name], form) for name, form in forms.items())
         rows.append((result["kind"], result["method"], *values))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            c.ljust(w) if n < 2 else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
     used = [name for name in METHODS if name in {result["method"] for result in report["results"]}]
     notes = [f"{name}: {METHODS[name]}" for name in used]
     notes.append(
         "exact, parses, offered: shares of all cases; similarity: difflib's ratio, 0 where nothing came"
     )
-    notes.append("steps, searched: means over what was offered; p50, p95: seconds over all cases")
+    notes.append("steps, searched: means over offered fills; p50, p95: seconds over all cases")
     load = ", ".join(f"{value:.1f}" for value in report["load"])
     notes.append(f"{report['machine']}; load {load}; {report['date']}; {report['command']}")
     if report["files_skipped"]:
         notes.append(
             f"{len(report['files_skipped'])} files were skipped, such as {report['files_skipped'][0]}"
         )
-    return "\n".join([*lines, "", *notes])
+    return "\n".join([table(rows), "", *notes])
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """Align `rows`, the head first: the first two columns are words, the others numbers."""
+    lines = list(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    cells = (
+        [c.ljust(w) if n < 2 else c.rjust(w) for n, (c, w) in enumerate(zip(line, widths, strict=True))]
+        for line in lines
+    )
+    return "\n".join("  ".join(line).rstrip() for line in cells)
 
 
 def _digest(checkpoint: str) -> str:

@@ -31,13 +31,13 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, none_of
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.fill import Way, follow, unable
 from dg_lsp.model.prompts.fim import FIM, near_suffix
 from dg_lsp.model.ratings import rate
 from dg_lsp.model.sources.bodies import body_of
 from dg_lsp.model.sources.several import one_by_one
 from dg_lsp.model.step import Schedule
-from dg_lsp.model.steps import Clock, draft_of
 from dg_lsp.model.task import Source, Task
 from dg_lsp.settings import Settings, address_in
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill

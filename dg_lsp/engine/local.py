@@ -250,8 +250,7 @@ def _load(
     from dg_lsp.checkpoints import CheckpointError  # noqa: PLC0415
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import find_directory, load_checkpoint  # noqa: PLC0415
-    from dg_lsp.model.fill import fill  # noqa: PLC0415
-    from dg_lsp.model.near import near, read_on  # noqa: PLC0415
+    from dg_lsp.model.fill import fill, near, read_on  # noqa: PLC0415
     from dg_lsp.model.plan import why_off  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")

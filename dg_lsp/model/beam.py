@@ -1,7 +1,7 @@
 """The beam search: texts written from left to right behind a prefix, a token at a time, by one reader.
 
-How texts end differs from gap to gap, so a policy says it: which texts a search begins with, which of the longer ones
-go on, and when enough have ended (Graves 2012, arXiv:1211.3711).
+Texts end differently from gap to gap, so a policy decides: which texts a search begins with, which of the longer ones
+continue, and when enough have ended (Graves 2012, arXiv:1211.3711).
 """
 
 import math
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.steps import Clock
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join, stable_tokens
 from dg_lsp.model.tree import Tree
@@ -54,7 +54,7 @@ class Policy(Protocol[Result_co]):
         ...
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
-        """Return the texts that go on, a token longer than those of `rows`, from the states [rows, hidden] behind them.
+        """Return the texts that continue, a token longer than `rows`, from the states [rows, hidden] behind them.
 
         Texts that end here are kept by the policy.
         """
@@ -117,8 +117,8 @@ def search(
     """Write texts on from `start` by the rules of `policy`, up to the deadline; return its result.
 
     1. Begin with the texts of one token.  2. Stop when there are none, or enough have ended.  3. Read the last token of
-    each text; where there is room in the pass, also what may follow the likeliest one, by the tokens before and those
-    of `texts`.  4. Go on with those that the policy leaves.
+    each text; where there is room in the pass, also tokens that may follow the likeliest one, guessed from the prompt
+    and `texts`.  4. Continue the texts that the policy keeps.
     """
     # 1.
     tree, rows, lookup = start.tree, policy.first(start.states), Lookup(start.prompt, texts)
@@ -137,7 +137,7 @@ def search(
 
 
 def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
-    """Read what is before the gap; the end of it that is a part of the gap's first token is to be written again.
+    """Read the text before the gap; its end is written again where it is a part of the gap's first token.
 
     That is the blank of `x = `, and the last token where another one that begins with its text is likelier, such as
     `()` instead of `(` (token healing). The last token of the prefix is read again, because its hidden state predicts
@@ -164,12 +164,12 @@ def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
 
 
 def tokens_from(model: Checkpoint, text: str) -> Tensor:
-    """The tokens whose text begins with `text` and does not go on to another line, int64 [tokens]."""
+    """The tokens whose text begins with `text` and has no line end behind it, int64 [tokens]."""
     found = _tokens_from(model.texts, model.special, text)
     return torch.tensor(found, dtype=torch.int64, device=model.device)
 
 
-# A look at each token of a large vocabulary takes tens of milliseconds.
+# Examining each token of a large vocabulary takes tens of milliseconds.
 @lru_cache(maxsize=64)
 def _tokens_from(texts: tuple[str, ...], without: frozenset[int], text: str) -> tuple[int, ...]:
     size, own = len(text), _by_first(texts).get(text[:1], range(len(texts) if not text else 0))
@@ -187,5 +187,5 @@ def _by_first(texts: tuple[str, ...]) -> dict[str, list[int]]:
 
 
 def only(scores: Tensor, tokens: Tensor) -> Tensor:
-    """`scores` [vocabulary] with those of all other tokens than `tokens` at minus infinity."""
+    """`scores` [vocabulary], minus infinity for all tokens but `tokens`."""
     return torch.full_like(scores, -math.inf).index_copy(0, tokens, scores[tokens])

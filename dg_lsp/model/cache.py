@@ -69,7 +69,7 @@ class PrefixLayer(CacheLayerMixin):
         """-1: the layer has no limit."""
         return -1
 
-    get_max_cache_shape = get_max_length  # what transformers called it before 5.17
+    get_max_cache_shape = get_max_length  # its name in transformers before 5.17
 
     @property
     def bytes(self) -> int:
@@ -198,8 +198,8 @@ def extend_to(
 ) -> Generator[int, None, None]:
     """Make `cache` hold exactly `tokens`; after each encoded chunk yield the number of tokens held.
 
-    exact: begin every chunk at a multiple of CHUNK, whatever the cache held before, so that the result equals that of a
-    fresh cache bit for bit (law 4). If False, encode new tokens only; the result is equal up to rounding, and half a
+    exact: begin every chunk at a multiple of CHUNK, whatever the cache held before, so that the result equals a fresh
+    cache's bit for bit (law 4). If False, encode new tokens only; the result is equal up to rounding, and half a
     chunk cheaper on average. Closing the iterator leaves a valid, shorter cache.
 
     1. Cut the cache to the tokens in common; in exact mode to the last multiple of CHUNK among those.

@@ -92,12 +92,12 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load the checkpoint `name` ("embedded", "small", a directory or a hub name) onto `device`.
 
-    progress: called with a few words before each part of the work. bits: of the experts' weights; 16 are those of the
-    files, 8 and 4 are rounded to.
+    progress: called with a few words before each part of the work. bits: of the experts' weights; 16 keeps those of the
+    files, 8 and 4 round them.
 
     1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
     misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
-    are finite, and measure what passes cost here.
+    are finite, and measure the cost of passes here.
 
     Raises:
         CheckpointError: any of these fails, or there is not enough memory.
@@ -119,16 +119,7 @@ def load_checkpoint(
         )
     # 3. to 5.
     progress(f"loading {path.name}")
-    if is_packed(path):
-        network = load_packed(path, device, bits)
-    elif isinstance(source, GgufFile) and kind == GEMMA:
-        network = load_gguf_gemma(source, device, bits)
-    elif kind == GEMMA and is_compressed(path):
-        network = load_compressed(path, device, bits)
-    else:
-        network = load_network(source, device) if bits == 16 else load_quantised(path, device, bits)
-    if not is_packed(path):  # their order is not that of the files, which stay mapped
-        pack(network)
+    network = _load_network(path, source, device, bits)
     loaded = _described(name, path, tokenizer, network)
     check_logits(network, path)
     return replace(
@@ -138,6 +129,20 @@ def load_checkpoint(
         texts=texts_of(tokenizer),
         costs=measure(network),
     )
+
+
+def _load_network(path: Path, source: Source, device: str, bits: int) -> Any:
+    """The network of the checkpoint in `path`, whose files are `source`, in the form that they have."""
+    if is_packed(path):
+        return load_packed(path, device, bits)
+    if kind_of(source) == GEMMA and isinstance(source, GgufFile):
+        network = load_gguf_gemma(source, device, bits)
+    elif kind_of(source) == GEMMA and is_compressed(path):
+        network = load_compressed(path, device, bits)
+    else:
+        network = load_network(source, device) if bits == 16 else load_quantised(path, device, bits)
+    pack(network)
+    return network
 
 
 def load_tokenizer(name: str) -> Checkpoint:
@@ -170,7 +175,7 @@ class _Absent:
 
 
 def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Checkpoint:
-    """The Checkpoint that the files in `path` tell of, without what only its weights tell.
+    """The Checkpoint that the files in `path` describe, without the parts that need its weights.
 
     Raises:
         CheckpointError: its files contradict each other.
@@ -205,7 +210,7 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
 
 
 def _canvas(network: Any) -> int:
-    """The slots of a network's canvas; a causal one has none, and what is read beside a gap is counted by this."""
+    """The slots of a network's canvas; a causal one has none, and this number bounds the text read around a gap."""
     return int(getattr(getattr(network, "config", None), "canvas_length", 256))
 
 
@@ -257,7 +262,7 @@ def _load_tokenizer(source: Source) -> Tokenizer:
 
 
 def texts_of(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """The text of each token alone; that of a part of a character holds "\ufffd"."""
+    """The text of each token alone; a part of a character gives "\ufffd"."""
     numbers = [[number] for number in range(tokenizer.get_vocab_size())]
     return tuple(tokenizer.decode_batch(numbers, skip_special_tokens=False))
 
@@ -282,5 +287,5 @@ def _schedule(config: Any) -> Schedule:
         "confidence": config.confidence_threshold,
         "stability": config.stability_threshold,
     }
-    # A value that the checkpoint does not state is that of the released one.
+    # A value that the checkpoint does not state is the released one's.
     return Schedule(**{name: value for name, value in stated.items() if value is not None})

@@ -8,12 +8,10 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
-from transformers.cache_utils import Cache
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.networks.base import CanvasReader
-from dg_lsp.model.networks.decoder import hidden_states
 from dg_lsp.model.networks.replay import Pass, passes
 from dg_lsp.model.sampler import AnchoredSampler, Noise, entropies
 from dg_lsp.model.step import Schedule, Step
@@ -77,17 +75,6 @@ def denoise(
         left = [row for row, finished in enumerate(state.finished.tolist()) if not finished]
         if not left:
             return
-
-
-def step_logits(
-    network: CanvasReader, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None
-) -> Tensor:
-    """The decoder's soft-capped fp32 logits at `slots` [S] of `canvas` [rows, length]: [S, vocabulary].
-
-    soft: the self-conditioning signal [rows, length, hidden], None at the first step. Up to rounding these are the
-    logits of the whole forward pass; the vocabulary is computed for `slots` only.
-    """
-    return network.logits(hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])
 
 
 class _State:
@@ -157,7 +144,7 @@ def _read_in_parts(read: Pass, canvas: Tensor, soft: Tensor | None, most: int) -
     if len(canvas) <= most:
         return read(canvas, soft)
     softs = [None] * len(canvas) if soft is None else soft.split(most)
-    # What a replay gives is overwritten by the next one.
+    # The result of a replay is overwritten by the next one.
     return torch.cat([read(*part).clone() for part in zip(canvas.split(most), softs, strict=False)])
 
 

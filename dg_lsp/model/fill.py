@@ -7,15 +7,18 @@ step or encoding chunk.
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Literal
 
-from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, merge_candidates, none_of
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.judge import PLAIN, chances, sure_length, words_in_sight
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import NOISED, may_denoise, plan_for
+from dg_lsp.model.prompts.fim import near_suffix
 from dg_lsp.model.ratings import rate
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
@@ -23,9 +26,8 @@ from dg_lsp.model.sources.lines import lines, lines_in_sight
 from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.sources.several import one_by_one, several
 from dg_lsp.model.sources.words import whole_words, words
-from dg_lsp.model.steps import Clock, draft_of
 from dg_lsp.model.task import Source, Task
-from dg_lsp.model.tokens import read_together
+from dg_lsp.model.tokens import read_together, shorten_to, tokenise
 from dg_lsp.text.fills.stitch import sure_beginning
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
@@ -34,6 +36,9 @@ from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
 # (docs/research/candidates-and-judge.md).
 SURE, HOPE = 0.15, 0.1
+# The share of the deadline in which all of the prompt may be read. Else only the text near the gap is: characters of
+# the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
+_SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
 
 Asked = Literal["half word", "gaps", "given", "part", "body", "docstring"]
 Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
@@ -43,8 +48,8 @@ Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "jud
 class Way:
     """The sources for a gap, in the order in which they are asked.
 
-    judged: the judge compares what the sources have found with what the `last` one finds, which is asked only where
-    none of it is good enough. Otherwise each source is asked only where those before it found too little.
+    judged: the judge compares the candidates of the sources with those of the `last` one, which is asked only where
+    none of them is good enough. Otherwise each source is asked only where the ones before it found too little.
     """
 
     sources: tuple[Source, ...]
@@ -140,7 +145,7 @@ def _ability(model: Checkpoint) -> Ability:
 def _fill_in_turn(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
     """Ask the sources of `way` in turn until enough texts can be shown; yield Drafts, then the Fill.
 
-    If none can be shown, it is what the last source says of that.
+    If none can be shown, the Fill is the last source's, with the reason.
     """
     found, request = list[Candidate](), task.request
     for source in way.sources:
@@ -161,11 +166,11 @@ def _fill_in_turn(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
 
 
 def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
-    """Let the judge choose among what the sources of `way` find; yield Drafts, then the Fill.
+    """Let the judge choose among the candidates of the sources of `way`; yield Drafts, then the Fill.
 
-    1. Propose what all sources but the last one find.  2. If the judge is sure of one, or has no hope where nobody has
-    asked, or there is no last source, take the best.  3. Otherwise ask the last source, too.  4. Judge all; the first
-    Fill is the likeliest one, or its beginning that is sure enough.
+    1. Ask all sources but the last one.  2. If the judge is sure of a candidate, or none is likely enough for unasked
+    ghost text, or there is no last source, take the best.  3. Otherwise ask the last source, too.  4. Judge all; the
+    first Fill is the likeliest one, or a sure beginning of it.
     """
     request, clock = task.request, task.clock
     # 1.
@@ -292,3 +297,26 @@ def _sure_part(task: Task, found: Sequence[Candidate], fills: Sequence[Fill]) ->
     chance = sum(chance for chance, other in rated if other.startswith(beginning))
     lead = best.text[: len(best.text) - len(best.text.lstrip())]
     return [replace(best, text=lead + beginning, chance=min(chance, 1.0), partial=True)]
+
+
+def near(model: Checkpoint, cache: PrefixCache, request: Infill) -> Infill:
+    """Return `request`; with the text near the gap only where reading all that `cache` does not hold takes too long.
+
+    The deadline then counts from the moment when that text is read: a late text is better than none.
+    """
+    costs, seconds = model.costs, request.deadline
+    if costs is None or seconds is None or not model.ends:
+        return request
+    wanted, _ = tokenise(model, request)
+    held = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(cache.tokens, wanted, strict=False)))
+    if costs.seconds(len(wanted) - held) <= _SHARE * seconds:
+        return request
+    suffix = near_suffix(request.suffix, _SUFFIX)
+    least = replace(request, suffix=suffix, context=(), deadline=seconds + costs.seconds(CHUNK))
+    return shorten_to(model, least, _READS - len(model.encode(suffix)))
+
+
+def read_on(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[int, None, None]:
+    """Make `cache` hold the whole prompt of `request`, which gets no fill; yield after each chunk."""
+    if model.ends and request.deadline is not None:
+        yield from extend_to(model.network, cache, tokenise(model, request)[0], exact=False)

@@ -56,7 +56,7 @@ def search_length(
     The score of a length is the mean over its rows of two terms, plus the negative log of its prior:
     - the mean entropy of the free slots;
     - the mean leave-one-out -log p of the WATCHED anchors behind the gap under the raw logits. A network that tells
-      noise from text takes anchors at a wrong distance for noise. The correction is that of arXiv:2605.22765 with half
+      noise from text takes anchors at a wrong distance for noise. The correction is from arXiv:2605.22765, with half
       of the tokens kept.
     A length that fills the canvas means a gap that continues beyond it. Such a row has no anchors behind the gap, so
     its second term is the mean over the _REFERENCE anchors of the other rows, which lie so far behind the gap that

@@ -1,17 +1,25 @@
 """Repair of a fill that would add a syntax error: the broken span is denoised again, all its other tokens are anchors.
 
-Knows tokens, canvases and what the text layer says of a broken fill; knows no length search and no other fills.
+Knows tokens, canvases and the text layer's diagnosis of a broken fill; knows no length search and no other fills.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
+from dg_lsp.model.batch import (
+    Batch,
+    CheckedRow,
+    denoise_batch,
+    draft,
+    rank_rows,
+    report_steps,
+    stop_when_enough,
+)
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.plan import ROUNDS
-from dg_lsp.model.rows import Batch, CheckedRow, draft, rank_rows
-from dg_lsp.model.steps import Clock, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.text.fills.stitch import Break, find_break
 from dg_lsp.text.messages import Draft, Fill, Infill
 
@@ -56,9 +64,9 @@ def repair(
 ) -> Generator[Draft, None, Fill | None]:
     """Repair the first of `candidates` that has a syntax error; yield Drafts; return a Fill that can be shown, or None.
 
-    1. Take the first candidate with a syntax error.  2. Free the span round the error, in its length and in those that
-    CHANGES gives; anchor its other tokens.  3. Denoise, and rank the rows.  4. Without a fill that can be shown, go on
-    from a text that parses better; if there is none, free a wider span. At most ROUNDS rounds.
+    1. Take the first candidate with a syntax error.  2. Free the span around the error, in its length and in those that
+    CHANGES gives; anchor its other tokens.  3. Denoise, and rank the rows.  4. Without a fill that can be shown,
+    continue with a text that parses better; if there is none, free a wider span. At most ROUNDS rounds.
     """
     # 1. An empty fill or a stub has no error to free.
     broken = ((c.fill, find_break(origin.request, c.fill.text)) for c in candidates if c.whole)
@@ -91,7 +99,7 @@ def repair(
 
 
 def free(model: Checkpoint, text: str, damage: Break, width: int) -> Freed:
-    """Free the span round the `damage` in `text` that belongs to try number `width` (0 is the narrowest)."""
+    """Free the span around the `damage` in `text` that belongs to try number `width` (0 is the narrowest)."""
     encoding = model.tokenizer.encode(text, add_special_tokens=False)
     spans, ids = encoding.offsets, tuple(encoding.ids)
     ends = [len(text[:end].encode("utf-8", "replace")) for _, end in spans]

@@ -1,4 +1,4 @@
-"""A task: a request beside all that it is worked on with, which is what every source is given."""
+"""A task, the argument of every source: a request, and the model, cache and clock that it is filled with."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.steps import Clock
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.tokens import Join, join_of, tokenise
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.reasons import OutOfTime
@@ -52,7 +52,7 @@ def read_in_time(
     """Make `cache` hold `prefix`; a Draft after each chunk lets the caller cancel.
 
     Raises:
-        OutOfTime: the deadline passed long ago; the cache holds what has been read.
+        OutOfTime: the deadline passed long ago; the cache holds the tokens read so far.
     """
     # A request with a deadline need not be reproducible.
     for count in extend_to(model.network, cache, prefix, exact=clock.left() is None):
@@ -65,5 +65,5 @@ def read_in_time(
             )
 
 
-# Yields Drafts, and returns what it has found, the best first; a candidate that was checked holds its Fill.
+# Yields Drafts, and returns candidates, the best first; one that was checked holds its Fill.
 Source = Callable[[Task], Generator[Draft, None, list[Candidate]]]

@@ -16,7 +16,7 @@ from dg_lsp.text.prompts.similar import similar
 # Tokens of the suffix that the judge reads behind each candidate, and the characters that hold them.
 SUFFIX_READ, _NEAR = 10, 200
 
-# Tokens before the gap that are read again with each key where there is no canvas, since the next key may change them.
+# Tokens before the gap that are read again at each key where there is no canvas, since the next key may change them.
 _HEAD = 4
 
 # Bytes per token that are tried, the most first, when a prefix is cut to a number of tokens.
@@ -69,9 +69,9 @@ def stable_tokens(model: Checkpoint, before: str) -> tuple[tuple[int, ...], str]
 
 
 def read_together(model: Checkpoint, join: Join, text: str) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """The tokens of `text` in its Join, and three of their numbers: the first that counts, those of the gap's ends.
+    """The tokens of `text` in its Join, and three of their numbers: the first that counts, and the gap's two ends.
 
-    The first that counts is that of what no token before the gap is sure of: with some texts it is another one.
+    The first that counts is the first token that may differ from text to text.
     """
     encoding = model.tokenizer.encode(join.before + text + join.behind, add_special_tokens=False)
     begin, end, spans = len(join.before), len(join.before) + len(text), encoding.offsets
@@ -109,7 +109,7 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
 
 
 def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The tokens of the whole lines of `prefix`, and those from the first that reaches into the line that it ends in.
+    """The tokens of the whole lines of `prefix`, and those from the first that reaches into its last line.
 
     A tokenizer may have tokens that cross a line end, such as one of a line end and the indentation behind it.
     """

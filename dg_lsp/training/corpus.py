@@ -109,7 +109,7 @@ def tokenise(files: Sequence[File], sources: Sequence[Source], tokenizer: Tokeni
 def gather_folder(language: str, folder: Path) -> tuple[list[File], Source]:
     """The files of `language` below `folder` that somebody wrote by hand, and their source.
 
-    Its licence is not looked at.
+    Their licence is not checked.
     """
     files, name, suffixes = [], f"{language}={folder.name}", load_language(language).suffixes
     for path in sorted(p for p in folder.rglob("*") if p.suffix in suffixes):

@@ -19,7 +19,7 @@ from dg_lsp.checkpoints import ABOUT, MANIFEST, read_about
 from dg_lsp.model.manifest import write_manifest
 from dg_lsp.training.shape import BOS, CANVASES, EOS
 
-# Files of a checkpoint that are not those of another one made of it.
+# Files of a checkpoint that are not copied to a checkpoint made of it.
 _OWN = {ABOUT, MANIFEST, "curve.json", "sources.json", "heldout.json", "evaluation.json"}
 _EMBEDDED = {
     "prompt": "raw",

@@ -1,4 +1,4 @@
-"""Parts that all fetches share: the folder that is worked in, hashes, room on the disk, progress with a rate.
+"""Parts that all fetches share: the working folder, hashes, room on the disk, progress with a rate.
 
 Knows files; connects to nothing.
 """

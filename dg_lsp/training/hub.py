@@ -1,6 +1,6 @@
 """Checkpoints of the hub: downloaded at one commit, verified by the hub's hashes, and pinned in the lock file.
 
-The only module that connects to the hub, and only `dg-lsp fetch` calls it. Loads nothing of what it gets.
+The only module that connects to the hub, and only `dg-lsp fetch` calls it. It loads none of the files.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from dg_lsp.training.fetching import PIECE, FetchError, Progress, check_room
 if TYPE_CHECKING:
     from huggingface_hub import RepoFile
 
-_WAIT = 5.0  # seconds for the first answer of a hub that need not be there
+_WAIT = 5.0  # seconds for the first answer of a hub that may be out of reach
 
 
 def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: Progress) -> Path:
@@ -30,40 +30,20 @@ def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: 
     wanted; None for all safetensors files at the top.
 
     1. One fetch at a time.  2. Ask which commit that is, and for the files that are data.  3. Download them, or the
-    rest of what an earlier fetch began.  4. Compare each with the hash that the hub has of it.  5. Note the commit and
-    all hashes in the lock file.
+    rest of an earlier fetch.  4. Compare each with the hash that the hub has of it.  5. Write the commit and
+    all hashes to the lock file.
 
     Raises:
         FetchError: any of these fails; the lock file stays as it was.
     """
-    # Slow to import, and it reads its environment when it is imported.
-    from huggingface_hub import HfApi, RepoFile, constants, snapshot_download  # noqa: PLC0415
-
     lock_file().parent.mkdir(parents=True, exist_ok=True)
     try:
         # 1.
         with FileLock(lock_file().with_suffix(".lock"), timeout=0):
-            # 2.
-            hub = HfApi()
-            commit = hub.model_info(name, revision=revision).sha
-            assert commit, "a repository of the hub has a commit"
-            tree = hub.list_repo_tree(name, revision=commit, recursive=file is not None)
-            wanted = _wanted(name, [f for f in tree if isinstance(f, RepoFile)], file)
-            size = sum(file.size for file in wanted)
-            progress(f"fetching {name} at {commit} ({len(wanted)} files, {size / 1e9:.2f} GB)")
-            # 3.
-            cache = Path(constants.HF_HUB_CACHE)
-            cache.mkdir(parents=True, exist_ok=True)
-            check_room(cache, size - _begun(cache, name))
-            patterns = [file.path.replace("[", "[[]") for file in wanted]
-            top = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
-            # 4.
-            progress("comparing the files with their hashes")
-            files = {Path(listed.path).name: _compared(top / listed.path, listed) for listed in wanted}
+            # 2. to 4.
+            pin = _downloaded(name, revision, file, progress)
             # 5.
-            network = top if file is None else top / file
-            folder = network.parent if network.suffix == ".safetensors" else network
-            _pin(name, Pin(commit, str(folder), files))
+            _pin(name, pin)
     except Timeout as error:
         raise FetchError(
             "another dg-lsp is fetching from the hub; wait until that one has finished"
@@ -75,11 +55,38 @@ def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: 
         raise FetchError(
             f"the hub does not give {name}{at} ({type(error).__name__}): check the name, the connection and your access"
         ) from error
-    return folder
+    return Path(pin.folder)
+
+
+def _downloaded(name: str, revision: str | None, file: str | None, progress: Progress) -> Pin:
+    """The entry of the lock file for the checkpoint `name`, once its files are here and compared."""
+    # Slow to import, and it reads its environment when it is imported.
+    from huggingface_hub import HfApi, RepoFile, constants, snapshot_download  # noqa: PLC0415
+
+    # 2.
+    hub = HfApi()
+    commit = hub.model_info(name, revision=revision).sha
+    assert commit, "a repository of the hub has a commit"
+    tree = hub.list_repo_tree(name, revision=commit, recursive=file is not None)
+    wanted = _wanted(name, [f for f in tree if isinstance(f, RepoFile)], file)
+    size = sum(file.size for file in wanted)
+    progress(f"fetching {name} at {commit} ({len(wanted)} files, {size / 1e9:.2f} GB)")
+    # 3.
+    cache = Path(constants.HF_HUB_CACHE)
+    cache.mkdir(parents=True, exist_ok=True)
+    check_room(cache, size - _begun(cache, name))
+    patterns = [file.path.replace("[", "[[]") for file in wanted]
+    top = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
+    # 4.
+    progress("comparing the files with their hashes")
+    files = {Path(listed.path).name: _compared(top / listed.path, listed) for listed in wanted}
+    network = top if file is None else top / file
+    folder = network.parent if network.suffix == ".safetensors" else network
+    return Pin(commit, str(folder), files)
 
 
 def download(repository: str, file: str, to: Path) -> None:
-    """Download one file of a repository to `to`, continuing what an earlier call began; the caller checks its hash.
+    """Download one file of a repository to `to`, continuing an earlier download; the caller checks its hash.
 
     Raises:
         FetchError: the hub cannot be reached, or does not give it.

@@ -1,8 +1,8 @@
 """Import: convert a left-to-right network of the Llama family to a DiffusionGemma checkpoint with the same logits.
 
 The encoder of the made checkpoint gives the source's logits, and so does its decoder for a canvas of one slot; on
-longer canvases the decoder has learned nothing. Two facts make this possible. A norm with a huge epsilon E divides by
-sqrt(E) whatever it is given, so the norms that Llama does not have change nothing. And a residual stream scaled by S
+longer canvases the decoder has learned nothing. Two facts make this possible. A norm with a huge epsilon E divides any
+input by sqrt(E), so the norms that Llama does not have change nothing. And a residual stream scaled by S
 meets an epsilon of E / S**2, so the norms that Llama has keep their own epsilon.
 
 Knows both architectures and the files of a checkpoint; knows no training.
@@ -36,7 +36,7 @@ from dg_lsp.training.export import export, schedule
 from dg_lsp.training.shape import VISION, fresh_network
 
 _ROPE = ("default", "linear", "llama3")
-# sqrt(E). Smaller ones would no longer divide by the same whatever they are given (2**12 is too small for SmolLM2).
+# sqrt(E). With a smaller one the divisor would depend on the input (2**12 is too small for SmolLM2).
 _ROOT = 2.0**20
 _CANVASES = (64, 128, 256)
 # The cap of logits, which the configuration must name: this one changes them by less than bfloat16 rounds them.
@@ -111,7 +111,7 @@ def import_network(source: Any) -> Any:
 
 
 def freeze_scales(network: Any) -> None:
-    """Freeze what an imported network needs as it is: the norms that are huge, the idle expert, the two idle layers."""
+    """Freeze the parts that keep an import exact: the norms that are huge, the idle expert, the two idle layers."""
     layers = network.config.text_config.num_hidden_layers
     idle = tuple(f".layers.{number}." for number in (0, layers - 1))
     for name, weight in network.named_parameters():

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,32 @@ from dg_lsp.training.objective import corrupt, losses
 from dg_lsp.training.trainer import Trainer
 
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
-_TIMES = (
-    0.25,
-    0.5,
-    0.75,
-    1.0,
-)  # shares of the free slots that are noise where the held-out losses are measured
+_TIMES = (0.25, 0.5, 0.75, 1.0)  # shares of the free slots that are noise for the held-out losses
+
+
+@dataclass(slots=True)
+class _Means:
+    """The sums of some steps: of each number that `Trainer.advance` returns, of the steps, and of their seconds."""
+
+    sums: dict[str, Any] = field(default_factory=dict)
+    steps: int = 0
+    seconds: float = 0.0
+
+    def take_step(self, trainer: Trainer) -> None:
+        """Let `trainer` take a step, and add its numbers."""
+        begin = time.monotonic()
+        shown = trainer.advance()
+        self.seconds += time.monotonic() - begin
+        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in shown.items()}
+        self.steps += 1
+
+    def line(self, trainer: Trainer) -> dict[str, Any]:
+        """The means as a line of the log; the losses become `trainer.recent`."""
+        means, count = {name: float(value) / self.steps for name, value in self.sums.items()}, trainer.count
+        trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
+        line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
+        line |= {name: round(value, 5) for name, value in means.items()}
+        return line | {"seconds_per_step": round(self.seconds / self.steps, 3)}
 
 
 def train(trainer: Trainer, signals: Sequence[int]) -> None:
@@ -31,35 +52,21 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     After step 1 and then every 10 steps a line goes to log.jsonl, every 5 minutes the state is saved, every
     10 minutes the held-out losses are measured and, if all weights are trained, a snapshot is exported.
     """
-    log = trainer.out / "log.jsonl"
+    log, count, means = trainer.out / "log.jsonl", trainer.count, _Means()
     saved = measured = time.monotonic()
-    sums: dict[str, Any] = {}
-    seconds, falling = 0.0, trainer.done() > 1 - trainer.recipe.decay
-    count = trainer.count
+    falling = trainer.done() > 1 - trainer.recipe.decay
     if count == trainer.first:
         trainer.forget_before_decay()
-    taken = 0
     while trainer.done() < 1 and not signals:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True
             # An adapter is merged into the checkpoint that it began with, and a later run begins with a new one.
             if not trainer.recipe.rank:
                 trainer.save_before_decay()
-        begin = time.monotonic()
-        shown = trainer.advance()
-        seconds += time.monotonic() - begin
-        for name, value in shown.items():
-            sums[name] = sums.get(name, 0.0) + value
-        taken += 1
+        means.take_step(trainer)
         if count.step % 10 == 0 or count.step == 1:
-            means = {name: float(value) / taken for name, value in sums.items()}
-            trainer.recent = {name: round(means[name], 4) for name in ("diffusion", "ahead")}
-            line = {"step": count.step, "tokens": count.tokens, "seconds": round(count.seconds, 1)}
-            line |= {k: round(v, 5) for k, v in means.items()} | {
-                "seconds_per_step": round(seconds / taken, 3)
-            }
-            _append(log, line)
-            sums, seconds, taken = {}, 0.0, 0
+            _append(log, means.line(trainer))
+            means = _Means()
         now = time.monotonic()
         if now - measured > _MEASURE_SECONDS:
             _append(log, {"step": count.step, "heldout": measure(trainer)})

@@ -68,7 +68,7 @@ def merge_stored(network: Any, file: Path, places: Callable[[str], Sequence[str]
 
 
 def _both(place: str) -> Sequence[str]:
-    """The decoder's module `place`, and that of the encoder that shares its weights."""
+    """The decoder's module `place`, and the encoder's module that shares its weights."""
     return (place,) if _ALONE in place else (place, _in_encoder(place))
 
 

@@ -18,7 +18,7 @@ class Optimiser:
     """Updates an fp32 master copy of each weight, and copies it back to the bf16 weight.
 
     Muon (Jordan 2024) orthogonalises the updates of hidden matrices, with a step size matched to AdamW's; the results
-    are those of torch.optim.Muon, computed for the same matrices of all layers at once. Embeddings, norms, routers and
+    equal torch.optim.Muon's, computed for the same matrices of all layers at once. Embeddings, norms, routers and
     the factors of an adapter take AdamW. A step never waits for the device.
     """
 
@@ -68,7 +68,7 @@ class Optimiser:
         return found
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Set masters, weights and optimiser state from what `state` returned."""
+        """Set masters, weights and optimiser state from the tensors that `state` returned."""
         with torch.no_grad():
             for number, stack in enumerate(self._stacks):
                 stack.master.copy_(state[f"muon.{number}.master"])

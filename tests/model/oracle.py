@@ -17,12 +17,12 @@ from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.prompts.chat import SPECIAL
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
-from dg_lsp.model.steps import Clock
 from dg_lsp.model.task import Task
 from dg_lsp.text.budget import within
 from dg_lsp.text.documents.document import Document, DocumentError, read_document

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList
+from transformers.cache_utils import Cache
 from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
     DiffusionGemmaGenerationConfig,
     EntropyBoundSamplerConfig,
@@ -19,6 +20,8 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas
 from dg_lsp.model.denoise import denoise
+from dg_lsp.model.networks.base import CanvasReader
+from dg_lsp.model.networks.decoder import hidden_states
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
 from tests.model.tiny import CANVAS, VOCABULARY, GenerateNoise
@@ -188,3 +191,14 @@ def random_canvas(rng: random.Random, free: int, rows: int = 1) -> Canvas:
     return Canvas(
         torch.tensor([[rng.randrange(VOCABULARY) for _ in range(CANVAS)] for _ in range(rows)]), anchored
     )
+
+
+def step_logits(
+    network: CanvasReader, cache: Cache, canvas: Tensor, slots: Tensor, soft: Tensor | None
+) -> Tensor:
+    """The decoder's soft-capped fp32 logits at `slots` [S] of `canvas` [rows, length]: [S, vocabulary].
+
+    soft: the self-conditioning signal [rows, length, hidden], None at the first step. Up to rounding these are the
+    logits of the whole forward pass; the vocabulary is computed for `slots` only.
+    """
+    return network.logits(hidden_states(network, cache, canvas, soft).flatten(0, 1)[slots])

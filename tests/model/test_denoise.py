@@ -12,10 +12,11 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 )
 
 from dg_lsp.model.canvas import Canvas, anchors_from, stack
-from dg_lsp.model.denoise import denoise, step_logits
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.tiles import SEEN
+from tests.model.reference import step_logits
 from tests.model.tiny import CANVAS, VOCABULARY, encoded, tiny_network
 
 CPU = torch.device("cpu")

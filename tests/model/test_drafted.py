@@ -9,15 +9,16 @@ from typing import Any, Never
 import pytest
 import torch
 
+from benchmarks import run_to_end
 from dg_lsp.model.beam import Lookup, Row
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.decoder import capped_logits
 from dg_lsp.model.plan import Writing
 from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
-from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.fills.stitch import Written

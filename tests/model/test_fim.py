@@ -15,19 +15,18 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import Cache
 
+from benchmarks import run_to_end
 from dg_lsp.model import fill as door
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.costs import Costs
-from dg_lsp.model.fill import fill
+from dg_lsp.model.fill import fill, near, read_on
 from dg_lsp.model.judge import PLAIN, SITUATIONS
-from dg_lsp.model.near import near, read_on
 from dg_lsp.model.plan import Writing
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
-from dg_lsp.model.steps import run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.messages import Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of

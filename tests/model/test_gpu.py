@@ -10,11 +10,12 @@ import torch
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import load_checkpoint
-from dg_lsp.model.denoise import denoise, step_logits
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.text.messages import Fill, Infill
+from tests.model.reference import step_logits
 from tests.model.tiny import CANVAS, VOCABULARY, save_checkpoint, tiny_network
 
 pytestmark = [

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from benchmarks import run_to_end
+from dg_lsp.model.batch import CheckedRow, decode
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.length import ScoredLength, Search
 from dg_lsp.model.plan import ANCHORS, ROUNDS
-from dg_lsp.model.rows import CheckedRow, decode
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.sources.denoised import denoised
-from dg_lsp.model.steps import run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills.stitch import Written
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -209,7 +209,7 @@ def test_free_slots_start_from_the_given_text_and_a_share_of_it_is_noise(
         seen.append(given)
         return AnchoredSampler(*given)
 
-    monkeypatch.setattr("dg_lsp.model.steps.AnchoredSampler", noted)
+    monkeypatch.setattr("dg_lsp.model.batch.AnchoredSampler", noted)
     text = "r * r + 1"
     run(model, request(kind="span", start=text, noised=0.0))
     canvas, start = seen[0][0], seen[0][3]

@@ -14,10 +14,10 @@ import torch
 
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.denoise import denoise, step_logits
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
-from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas
+from tests.model.reference import RELEASED, STRICT, Case, generated, ours, random_canvas, step_logits
 from tests.model.tiny import (
     CANVAS,
     VOCABULARY,

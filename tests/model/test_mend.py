@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks import run_to_end
 from dg_lsp.model import repair as mending
+from dg_lsp.model.batch import CheckedRow
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.plan import ROUNDS
 from dg_lsp.model.repair import Origin, free, repair
-from dg_lsp.model.rows import CheckedRow
 from dg_lsp.model.step import Step
-from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills.stitch import find_break
 from dg_lsp.text.messages import Draft, Fill, Infill

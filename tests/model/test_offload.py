@@ -9,10 +9,11 @@ import torch
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
-from dg_lsp.model.denoise import denoise, step_logits
+from dg_lsp.model.denoise import denoise
 from dg_lsp.model.networks.loading import check_logits, load_network, split_layers
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule, Step
+from tests.model.reference import step_logits
 from tests.model.tiny import CANVAS, save_checkpoint
 
 KEPT = 2

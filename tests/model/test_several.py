@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks import run_to_end
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.denoise import denoise
 from dg_lsp.model.fill import WAYS
 from dg_lsp.model.fill import fill as infill
@@ -18,7 +20,6 @@ from dg_lsp.model.length import ScoredLength
 from dg_lsp.model.sources import several
 from dg_lsp.model.sources.several import Gaps, fill_together
 from dg_lsp.model.step import Step
-from dg_lsp.model.steps import Clock, run_to_end
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import task_of, write_with
 

@@ -1,1 +1,1 @@
-"""Prompt styles: the tokens around those of a file, a file a style."""
+"""Prompt styles: the tokens around a file's own, one file a style."""

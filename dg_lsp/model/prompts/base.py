@@ -29,7 +29,7 @@ class Style:
     """A way to speak to a network.
 
     names: returns the special tokens of a tokenizer that the style uses; None if a needed one is missing. frame:
-    makes the frame of a request from a tokenizer and the first token of a text; it may change only with what rarely
+    makes the frame of a request from a tokenizer and the first token of a text; it may depend only on text that rarely
     changes while one types, so that the cache survives. ends: returns the tokens that a network writes at the end of a
     gap; () if it sees no text behind one. reads: the most tokens of a file's prefix, if the checkpoint names no
     number. judge: returns the weights of the judge for checkpoints without weights of their own.

@@ -19,7 +19,7 @@ from dg_lsp.text.messages import Infill
 # Characters behind a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
 # a second.
 _SUFFIX, _READS = 700, 1024
-# Tokens of pieces of other files at most, a third of what is read of the file itself.
+# Tokens of pieces of other files at most, a third of the tokens read of the file itself.
 _PIECES = 320
 # The start of a top-level item: a line after an empty one that is not indented and begins with no closing bracket.
 _ITEM = re.compile(r"(?:\n|\r\n?)[ \t]*(?:\n|\r\n?)(?=[^\s)\]}])")

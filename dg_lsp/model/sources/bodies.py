@@ -1,4 +1,4 @@
-"""Bodies and docstrings, written from left to right behind the prefix until what they belong to ends."""
+"""Bodies and docstrings, written from left to right behind the prefix until the function or class ends."""
 
 import math
 from collections.abc import Callable, Generator, Sequence
@@ -11,8 +11,8 @@ from torch import Tensor
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, none_of, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.plan import plan_for
-from dg_lsp.model.steps import Clock, draft_of
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import Join, join_of, tokenise, with_similar
 from dg_lsp.text.fills import fit
@@ -34,7 +34,7 @@ DOCSTRINGS = 0.01
 def bodies(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Write bodies; return those that can be shown, the best first, or else one with the reason.
 
-    The judge has nothing to say on bodies: by likelihood the shortest text wins, by likelihood a token the one that
+    The judge was fitted on lines only: by likelihood the shortest text wins, by likelihood a token the one that
     repeats itself most (docs/research/bodies.md).
     """
     return _bodies(task, task.request)
@@ -204,7 +204,7 @@ class _Greedy:
         return Row(number, tokens, text=kept)
 
     def is_enough(self, rows: Sequence[Row]) -> bool:
-        """Return whether as many as are wanted have ended, and all likelier ones with them."""
+        """Return whether enough texts have ended, and all likelier ones with them."""
         ended = [self.done[number] for number in takewhile(self.done.__contains__, range(len(rows)))]
         texts = {fill.text for fill in (*self.known, *ended) if not fill.refusal}
         return len(texts) >= self.request.alternatives or len(self.done) == len(rows)
@@ -249,8 +249,8 @@ def _fill_of(request: Infill, text: str) -> Fill:
 def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:
     """At most `count` of the likeliest tokens that begin the text.
 
-    A body begins with no comment, and with no string, which may be a docstring. again: what the tokens begin with,
-    which is not a part of the text.
+    A body begins with no comment, and with no string, which may be a docstring. again: the text that the tokens begin
+    with, which is not a part of the body.
     """
     language = load_language(request.language, request.macros)
     marks = (language.comment, *(quotes.open for quotes in language.strings))

@@ -8,6 +8,17 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from dg_lsp.model.batch import (
+    CANVAS_SEED,
+    Batch,
+    CheckedRow,
+    denoise_batch,
+    draft,
+    rank_rows,
+    read_full_canvas,
+    report_steps,
+    stop_when_enough,
+)
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, why_refused
 from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
@@ -15,9 +26,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.length import ScoredLength, lengths_that_fit, search_length
 from dg_lsp.model.plan import ANCHORS, plan_for, widths
 from dg_lsp.model.repair import Origin, repair
-from dg_lsp.model.rows import Batch, CheckedRow, draft, rank_rows, read_full_canvas
 from dg_lsp.model.step import Step
-from dg_lsp.model.steps import CANVAS_SEED, denoise_batch, report_steps, stop_when_enough
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit
@@ -57,12 +66,12 @@ def denoised(task: Task) -> Generator[Draft, None, list[Candidate]]:
     likelihood behind it; without any, one that cannot, with the reason.
 
     1. Tokenise: the prefix up to its last line start, the head of the gap's line, the suffix.
-    2. Encode what the cache does not hold yet.  3. Search the gap's length.
+    2. Encode the part that the cache does not hold.  3. Search the gap's length.
     4. If the gap continues beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
     behind them.
     5. Denoise the best lengths, a batch at a time.
-    6. Keep the rows that can be shown; while there is none, repair the likeliest broken one; go on with the next
-    lengths until there are enough.
+    6. Keep the rows that can be shown; while there is none, repair the likeliest broken one; continue with the
+    next lengths until there are enough.
     7. Without any, take the longest valid beginning of a broken one.
     """
     model, cache, request, clock = task.model, task.cache, task.request, task.clock

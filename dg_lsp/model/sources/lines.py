@@ -1,7 +1,7 @@
 """Texts for a gap within a line, written from left to right up to the text behind the gap.
 
 A reader that has not seen the suffix writes many, and the judge reads the suffix behind each. One that sees both sides
-writes few, and the likelihood of each text is that of its tokens and of its end.
+writes few, each with the likelihood of its tokens and of its end.
 """
 
 import math
@@ -15,14 +15,14 @@ from torch import Tensor
 from dg_lsp.model.beam import LINE_BREAKS, Row, only, search, start_behind, tokens_from
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.plan import Writing, plan_for
-from dg_lsp.model.steps import Clock
 from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
 from dg_lsp.text.messages import Draft, Infill, Source
 
-# The likeliest tokens that begin in a gap and end behind it that are looked at.
+# The number of likeliest tokens examined that begin in a gap and end behind it.
 _CROSSING = 4
 # Drafting stops once unfinished texts have this share of the probability of finished ones, and no text that is so
 # many nats behind the likeliest one continues: fewer tokens, and as many right texts of 372
@@ -48,7 +48,10 @@ class _Ends:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A text that has ended: the log likelihood of it and its end, that of its likeliest tokens, their number."""
+    """A text that has ended.
+
+    score: its log likelihood, its end included. alone: that of its likeliest tokens; tokens: their number.
+    """
 
     text: str
     score: float
@@ -65,7 +68,7 @@ def lines(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 
 def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
-    """Write texts for the gap with both sides in sight, and go on with the retrieved ones as long as they are likely.
+    """Write texts for the gap with both sides in sight, and continue the retrieved ones as long as they are likely.
 
     Returns them with their likelihoods, the likeliest first. A retrieved text that is far less likely is left out.
     """
@@ -88,8 +91,8 @@ def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
 def draft_line(task: Task) -> Generator[Draft, None, list[Written]]:
     """Write texts behind the prefix, which the cache holds; yield a Draft of step 0 before each token.
 
-    Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood is that of its tokens
-    and of a token that begins the text behind the gap, or that ends a gap for a network which sees the suffix. The last
+    Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood covers its tokens
+    and a token that begins the text behind the gap, or that ends a gap for a network which sees the suffix. The last
     token before the gap is written again, as one of those that begin with its text: behind `x = ` the blank and the `f`
     of `f()` are one token.
     """
@@ -115,8 +118,8 @@ def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
 class _UpToSuffix:
     """A text ends before each token that ends the gap; all likely ones are kept.
 
-    again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that go on
-    as long as they are likely. found: the texts that have ended.
+    again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
+    continued as long as they are likely. found: the texts that have ended.
     """
 
     model: Checkpoint
@@ -240,7 +243,7 @@ def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float,
         yield text + ends.parts[place], score, False
 
 
-# A look at each token of a large vocabulary takes tens of milliseconds.
+# Examining each token of a large vocabulary takes tens of milliseconds.
 @lru_cache(maxsize=32)
 def _holding(texts: tuple[str, ...], special: frozenset[int], character: str) -> tuple[tuple[int, int], ...]:
     """The tokens whose text holds `character`, with each place of it there, but for line ends the first one only."""

@@ -1,4 +1,4 @@
-"""Texts that were retrieved from the project: what follows the same words elsewhere."""
+"""Texts retrieved from the project: those that follow the same words elsewhere."""
 
 from collections.abc import Generator
 

@@ -6,15 +6,15 @@ The gaps are lines or parts of lines. One that gets no fill on the shared canvas
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
+from dg_lsp.model.batch import Batch, decode, denoise_batch, fill_of, report_steps, row_neg_log_likelihoods
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, why_refused
 from dg_lsp.model.canvas import FREE, LayoutError, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.length import lengths_that_fit, search_length
 from dg_lsp.model.plan import ANCHORS, plan_for
-from dg_lsp.model.rows import Batch, decode, fill_of, row_neg_log_likelihoods
 from dg_lsp.model.step import Step
-from dg_lsp.model.steps import Clock, denoise_batch, report_steps
 from dg_lsp.model.task import Task, read_in_time
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.fills import fit

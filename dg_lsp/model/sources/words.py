@@ -23,12 +23,12 @@ from dg_lsp.text.messages import Draft, Fill
 HEAD = 200
 # Further words that are tried where the likeliest cannot be shown.
 SPARE = 1
-# The probability that the word is one in sight at all, and how much of their likelihoods' differences is meant: fitted
-# on half-typed words of the standard library.
+# The probability that the word is one in sight at all, and the weight of the differences between their likelihoods:
+# fitted on half-typed words of the standard library.
 KNOWN, SHARPNESS = 0.97, 0.5
 # A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
 LEAST = 0.4
-# The most likely tokens behind a word that are looked at, to tell whether the word continues.
+# The number of likeliest tokens behind a word that are examined, to decide whether the word continues.
 NEXT = 16
 
 
@@ -44,9 +44,9 @@ def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Complete the half word at the end of the prefix to one of `request.endings`; yield Drafts; return the texts.
 
     1. Rank the endings by the likelihood of the words.  2. Fill the line behind the likeliest; behind the next ones
-    too, if alternatives are wanted.  3. The text is the ending and what follows it, or the ending alone where that is
-    likelier, or what follows is unsure. A fill that would go on with the word is dropped. The Fill's chance is that of
-    the word times that of what follows.
+    too, if alternatives are wanted.  3. The text is the ending and the fill behind it, or the ending alone where that
+    is likelier, or the fill is unsure. A fill that would continue the word is dropped. The Fill's chance is the word's
+    chance times the fill's.
     """
     request, clock = task.request, task.clock
     # 1.
@@ -54,7 +54,7 @@ def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     found, refused = list[Fill](), list[Fill]()
     for ending in ranked[: request.alternatives + SPARE]:
         # 2.
-        # What was retrieved follows the half word, not the whole one.
+        # The retrieved texts follow the half word, not the whole one.
         behind = replace(
             request, prefix=request.prefix + ending.text, endings=(), alternatives=1, retrieved=()
         )
@@ -93,8 +93,8 @@ def whole_words(task: Task) -> Generator[Draft, None, list[Candidate]]:
 def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
     """The endings of the request, the likeliest word first; yield Drafts while the prefix is encoded.
 
-    The likelihood of a word is that of its tokens and of its end: that no token follows which continues it. Without
-    the second part `self` would always be likelier than `self_test`.
+    The likelihood of a word is the product of its tokens' and of the probability that no token continues it. Without
+    the second factor `self` would always be likelier than `self_test`.
     """
     model, request = task.model, task.request
     if len(request.endings) == 1:
@@ -103,7 +103,7 @@ def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
     cut = max(line, len(request.prefix) - HEAD)
     lines, seam = tokenise(model, replace(request, prefix=request.prefix[:cut]))
     rows = [model.encode(request.prefix[cut:] + ending) for ending in request.endings]
-    # What all words have in common is encoded once; each row keeps a token of its own at least.
+    # The tokens that all words begin with are encoded once; each row keeps a token of its own at least.
     same = next(
         (i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1), len(rows[0])
     )
@@ -170,6 +170,6 @@ def _with_ending(task: Task, ending: Ending, fill: Fill) -> Generator[Draft, Non
         )
         if sum(short) < sum(long):
             return alone
-    # Without an estimate of what follows, the word's is an upper bound.
+    # Without an estimate for the fill behind it, the word's chance is an upper bound.
     following = 1.0 if fill.chance is None else fill.chance
     return replace(fill, text=ending.text + rest, chance=ending.chance * following)

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from dg_lsp.model import rows
+from dg_lsp.model.batch import SUFFIX_READ, Batch, rank_rows, row_neg_log_likelihoods
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.rows import SUFFIX_READ, Batch, rank_rows, row_neg_log_likelihoods
 from dg_lsp.model.step import Step
 from dg_lsp.text.messages import Infill
 

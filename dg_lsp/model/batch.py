@@ -1,23 +1,31 @@
-"""The rows of a denoised batch as Fills, checked whether they can be shown and ranked by likelihood.
+"""A batch: rows of a canvas that are denoised together, and their texts as Drafts and as Fills, checked and ranked.
 
-Knows tokens and the text checks; knows no loop.
+Knows tokens and the text checks; knows no length search, and not which batch comes next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.networks.base import Reader
+from dg_lsp.model.plan import MENDING, plan_for
+from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import Written, go_on
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
 
 SUFFIX_READ = 24  # tokens of the suffix that count in the likelihood of a row
+# Primes that keep the seeds of a request's batches apart, so that each draws other noise: by the text that earlier
+# canvases of the fill wrote, by the round of repair, by the number of the batch.
+CANVAS_SEED, _ROUND_SEED, _BATCH_SEED = 104729, 1299709, 7919
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,60 @@ class CheckedRow:
     row: int
     fill: Fill
     whole: bool
+
+
+def denoise_batch(
+    model: Checkpoint, cache: PrefixCache, batch: Batch, number: int, start: Tensor | None = None
+) -> Iterator[Step]:
+    """Start to denoise `batch`, the `number`-th one of its canvas or a round of repair; an iterator of its steps.
+
+    start: the tokens that its free slots start from, where it is not noise (see AnchoredSampler).
+
+    The seed depends on the request's seed and on which batch it is, and on nothing that other batches did.
+    """
+    schedule = replace(model.schedule, steps=MENDING if batch.round else plan_for(batch.request, model).steps)
+    seed = (
+        batch.request.seed
+        + _BATCH_SEED * number
+        + CANVAS_SEED * len(batch.before)
+        + _ROUND_SEED * batch.round
+    )
+    noise = SeededNoise(seed, model.vocabulary, model.device)
+    sampler = AnchoredSampler(batch.canvas, schedule.entropy_bound, noise, start)
+    steps: Iterator[Step] = model.network.denoise(cache, sampler, schedule)
+    return steps
+
+
+def stop_when_enough(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> Iterator[Step]:
+    """Yield `steps` until half of the rows have finished with a fill that can be shown.
+
+    Half of the rows leave a choice between candidates, and nobody waits for the slowest row.
+    """
+    known, enough = 0, (batch.canvas.rows + 1) // 2
+    for step in steps:
+        yield step
+        finished = step.finished.nonzero().flatten().tolist()
+        if len(finished) > known:
+            known = len(finished)
+            accepted = [c for c in check_rows(model, batch, step, finished) if not c.fill.refusal]
+            if len(accepted) >= enough:
+                return
+
+
+def report_steps(
+    model: Checkpoint, batch: Batch, steps: Iterator[Step], clock: Clock
+) -> Generator[Draft, None, Step]:
+    """Run `steps` up to the deadline, and yield a Draft of the first row (the best length) after each.
+
+    Returns the last step.
+    """
+    last: Step | None = None
+    for last in steps:
+        yield draft(model, batch, last, clock.milliseconds())
+        if clock.is_over():
+            break
+    assert last is not None, "a schedule has at least one step"
+    return last
 
 
 def rank_rows(model: Checkpoint, cache: PrefixCache, batch: Batch, step: Step) -> list[CheckedRow]:
