@@ -148,7 +148,7 @@ def tried(spot: Spot, text: str) -> list[Record]:
 
 def closed_table(records: Sequence[Record]) -> str:
     """Shares by language: offered in each form, the same gap in both, closed twice, and the time for a gap."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             "language",
             "",

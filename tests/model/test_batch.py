@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.model import rows
-from dg_lsp.model.batch import SUFFIX_READ, Batch, rank_rows, row_neg_log_likelihoods
+from dg_lsp.model.batch import SUFFIX_READ, Batch, check_rows, decode, rank_rows, row_neg_log_likelihoods
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
@@ -42,7 +41,7 @@ def test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_c
     model: Checkpoint, cache: PrefixCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch, step = settled(model, "r", "r)", "r * r", "2 * r")
-    monkeypatch.setattr(rows, "neg_log_likelihoods", lambda *_: [9.0, 1.0, 5.0, 7.0])
+    monkeypatch.setattr("dg_lsp.model.batch.neg_log_likelihoods", lambda *_: [9.0, 1.0, 5.0, 7.0])
     found = rank_rows(model, cache, batch, step)
     assert [(c.row, c.fill.text, c.fill.score) for c in found] == [
         (2, "r * r", 5.0),
@@ -60,7 +59,7 @@ def test_what_is_mended_keeps_its_end_and_may_be_ended(
     model: Checkpoint, raw: str, tail: str, text: str
 ) -> None:
     batch, step = settled(model, raw)
-    (found,) = rows.check_rows(model, replace(batch, around=("foo(", tail), round=1), step, [0])
+    (found,) = check_rows(model, replace(batch, around=("foo(", tail), round=1), step, [0])
     assert ("" if found.fill.refusal else found.fill.text) == text
 
 
@@ -73,7 +72,7 @@ def test_all_are_read_equally_far_into_the_suffix(
         asked.append((texts, starts))
         return [0.0] * len(texts)
 
-    monkeypatch.setattr(rows, "neg_log_likelihoods", noted)
+    monkeypatch.setattr("dg_lsp.model.batch.neg_log_likelihoods", noted)
     for suffix, behind in ((SUFFIX, SUFFIX_READ), ("\nx\n", 4)):
         row_neg_log_likelihoods(model, cache, *settled(model, "r", "r * r", suffix=suffix))
         texts, starts = asked.pop()
@@ -97,5 +96,5 @@ def test_the_score_is_what_the_encoder_makes_of_fill_and_suffix(
 @pytest.mark.parametrize("wrong", [-1, -(2**63), 10**9, 2**64])
 def test_a_number_that_is_no_token_is_refused_with_a_reason(model: Checkpoint, wrong: int) -> None:
     ids = model.encode("r * r")
-    assert rows.decode(model, ids) == ("r * r", "")
-    assert rows.decode(model, (*ids, wrong)) == ("", "it holds a number that is no token")
+    assert decode(model, ids) == ("r * r", "")
+    assert decode(model, (*ids, wrong)) == ("", "it holds a number that is no token")
