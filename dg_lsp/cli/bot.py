@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -132,7 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fill, report, and return the exit code."""
     if arguments.dry_run and arguments.keep_if:
-        raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them away")
+        raise UsageError("--dry-run changes no file, so --keep-if would test nothing; leave one of them out")
     least, most, _ = RANGES["alternatives"]
     if not least <= arguments.tries <= most:
         raise UsageError(f"--tries takes a number from {least:.0f} to {most:.0f}")
@@ -234,7 +234,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
     first = now = read_document(path, settings.macros)
     # Without a command nothing could choose between several fills.
     options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
-    choose = partial(judge.choose, path) if judge else choose_first
+    choose = choose_first if arguments.dry_run else partial(judge.choose if judge else _write, path)
     began, earlier = 0.0, report.taken_back(path)
     try:
         async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
@@ -253,14 +253,18 @@ async def _fill_file(work: _Work, path: Path) -> None:
                 report.add(tried, earlier)
                 say(_words(tried))
     finally:
-        # Also what was filled before an interrupt; with a command it has been written already.
+        # Also of the fills before an interrupt.
         work.changes[path] = work.changes.get(path, (first,))[0], now
-        if judge is None and not arguments.dry_run and now is not first:
-            try:
-                replace_file(path, first.data, now.data)
-            except UsageError as error:
-                _take_back(report, path, str(error))
-                raise
+
+
+async def _write(path: Path, stub: StubStarted, filled: Sequence[Document]) -> tuple[int, str]:
+    """Choose the likeliest fill of a stub, and write it to the file at `path`.
+
+    Raises:
+        UsageError: somebody else has changed the file.
+    """
+    replace_file(path, stub.document.data, filled[0].data)
+    return 0, ""
 
 
 def _tell_before(ran: Ran) -> None:
@@ -273,14 +277,6 @@ def _tell_before(ran: Ran) -> None:
         else "it counts no tests, so a fill is kept only if the command passes, whatever else it tests"
     )
     say(f"before the first fill {ran.sentence}; {rule}")
-
-
-def _take_back(report: Report, path: Path, why: str) -> None:
-    """Report the kept fills of `path`, which could not be written, as taken back."""
-    for at, tried in enumerate(report.stubs):
-        if tried.path == str(path) and tried.outcome == "kept":
-            report.stubs[at] = replace(tried, outcome="taken back", why=why)
-            say(_words(report.stubs[at]))
 
 
 def _print(report: Report, arguments: argparse.Namespace) -> None:

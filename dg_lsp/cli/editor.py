@@ -82,6 +82,6 @@ def _list(name: str | None) -> Iterator[str]:
 def _brought(editor: str) -> str:
     """Return a clause that says whether this installation has the plug-in for `editor`."""
     try:
-        return f"brings the plug-in for {editor}" if plugins.source(editor) else ""
+        return f"includes the plug-in for {editor}" if plugins.source(editor) else ""
     except UsageError:
-        return f"came without the plug-in for {editor}"
+        return f"has no plug-in for {editor}"

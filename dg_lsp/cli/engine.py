@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=("start", "stop", "status", "run"),
-        help="start: unless it runs already, and wait until it is loaded; stop: end it; status: how it fares; "
-        "run: be the engine, in the foreground",
+        help="start: start it unless it is running, and wait until it is loaded; stop: end it; status: show it; "
+        "run: run it in the foreground",
     )
     parser.add_argument("--all", action="store_true", help="stop and status: the engines of every checkpoint")
     parser.add_argument("--json", action="store_true", help="status and start: one JSON object a line")

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with the hub's hashes, and pin commit and hashes in a lock file: nothing else is loaded under that name, and "
         "nothing else ever connects to the hub. No code is executed.",
         "dg-lsp fetch coder",
-        "0 it is there, 2 it cannot be fetched, 130 interrupted",
+        "0 it is fetched, 2 it cannot be fetched, 130 interrupted",
     )
     parser.add_argument("name", help=f"which checkpoint: {', '.join(OFFERED)}, or OWNER/NAME on the hub")
     parser.add_argument(
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--revision", metavar="COMMIT", help="hub: a commit, tag or branch; by default the newest commit"
     )
-    parser.add_argument("--again", action="store_true", help="even if it is there")
+    parser.add_argument("--again", action="store_true", help="fetch it even if it is already fetched")
     parser.add_argument(
         "--json",
         action="store_true",
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _from_hub(arguments)
     pin = pinned(arguments.name)
     at = f", at {pin.commit}" if pin else ""
-    _teller_of(arguments)(f"{arguments.name} is there{at}; --again looks for a newer commit.")
+    _teller_of(arguments)(f"{arguments.name} is already fetched{at}; --again looks for a newer commit.")
     return 0
 
 
@@ -129,7 +129,7 @@ def _offered(arguments: argparse.Namespace) -> int:
     if arguments.again or not is_current(name):
         _get(name, Path(arguments.file) if arguments.file else None, tell)
     elif measured(name):
-        tell(f"{folder} is there; --again fetches it again.")
+        tell(f"{folder} is already fetched; --again fetches it again.")
         return 0
     found = measure(name, tell)
     tell(f"{folder}: a line takes {found.seconds:.1f} s here.")
@@ -184,7 +184,7 @@ def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured
     try:
         found = line_of(name)
     except EngineError as error:
-        raise UsageError(f"{name} is here and cannot be used: {error}") from error
+        raise UsageError(f"{name} is fetched but cannot be used: {error}") from error
     note_measured(name, found)
     return found
 

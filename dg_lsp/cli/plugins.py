@@ -82,9 +82,7 @@ class Neovim:
         """
         plugin, folder = source("nvim"), self.folder
         if folder.is_symlink() or (folder.exists() and not (folder / _RECORD).is_file()):
-            raise UsageError(
-                f"{folder} is there already, and dg-lsp has not put it there; move it away first"
-            )
+            raise UsageError(f"{folder} already exists and was not installed by dg-lsp; move it away first")
         self.remove()
         names = [p.relative_to(plugin) for p in sorted(plugin.rglob("*")) if p.is_file()]
         names = [name for name in names if not any(part.startswith(".") for part in name.parts)]
@@ -235,7 +233,7 @@ def run(program: str, *arguments: str) -> str:
         raise UsageError(f"{words} cannot be run ({type(error).__name__})") from error
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise UsageError(f"{words} failed with {done.returncode}: {said[-1] if said else 'it said nothing'}")
+        raise UsageError(f"{words} failed with {done.returncode}: {said[-1] if said else 'no output'}")
     return done.stdout
 
 

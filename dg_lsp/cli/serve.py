@@ -15,12 +15,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the server."""
     explain(
         parser,
-        "Be a language server on stdin and stdout. Editors start it as dg-lsp --stdio; without a command it is the "
+        "Run the language server on stdin and stdout. Editors start it as dg-lsp --stdio; without a command it is the "
         "same. The engine is a process of its own that all windows share: dg-lsp engine status.",
         "dg-lsp --stdio --log-level debug",
         "0 after shutdown and exit, else 1",
     )
-    parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (always so)")
+    parser.add_argument(
+        "--stdio",
+        action="store_true",
+        help="use stdin and stdout (the default)",
+    )
     add_settings(parser, SERVING)
 
 

@@ -25,15 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="run",
         help="token: make a token for NAME and print it",
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="token: whom it is for")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="token: its owner")
     parser.add_argument(
         "--tokens",
         type=Path,
         required=True,
         help="the file of tokens, NAME:SHA256 a line; read again when it changes",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="the port to listen at (default: 8765)")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8765, help="the port to listen on (default: 8765)")
     parser.add_argument("--certificate", type=Path, help="the TLS certificate and its chain, PEM")
     parser.add_argument("--key", type=Path, help="the key of the certificate, PEM")
     add_settings(parser, ("checkpoint", "device", "weight_bits", "threads", "cache_megabytes", "log_level"))
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the given action; return the exit code."""
     if (arguments.action == "token") != (arguments.name is not None):
-        raise UsageError("name whom the token is for: dg-lsp serve-engine token NAME --tokens FILE")
+        raise UsageError("name the owner of the token: dg-lsp serve-engine token NAME --tokens FILE")
     if arguments.action == "token":
         from dg_lsp.serving.tokens import make_token
 

@@ -1,4 +1,4 @@
-"""`dg-lsp trace`: show step by step how one gap settles, in the terminal and as a page."""
+"""`dg-lsp trace`: show the steps of one fill, in the terminal and as a page."""
 
 import argparse
 from contextlib import closing
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp trace`."""
     explain(
         parser,
-        "Show step by step how one gap settles, and then the change as a diff. The file stays as it is.",
+        "Show the steps of one fill, and then the change as a diff. The file is not changed.",
         "dg-lsp trace shop.py::Cart.total --html trace.html",
         FILLING_CODES,
     )

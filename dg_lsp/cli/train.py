@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("there is nothing to learn from; name --repo PATH, or --source LANGUAGE=DIR")
     if arguments.drafts and arguments.repo:
         raise UsageError(
-            "--repo measures how a checkpoint denoises, which --drafts leaves out; leave one away"
+            "--repo measures how a checkpoint denoises, which --drafts does not train; leave one out"
         )
     import torch
 

@@ -74,7 +74,7 @@ class Ran:
         return (
             self.words
             if self.status is None
-            else f"the command ended with {self.status}: {self.words}{named}"
+            else f"the command exited with {self.status}: {self.words}{named}"
         )
 
     @property
@@ -234,7 +234,7 @@ async def run(command: str, seconds: float) -> Ran:
 def read_run(status: int | None, output: str) -> Ran:
     """Return how a run with this exit status ended, in the words at the end of its output."""
     output = _COLOURS.sub("", output).replace("\r\n", "\n")
-    last = next((line.strip() for line in reversed(output.split("\n")) if line.strip()), "it said nothing")
+    last = next((line.strip() for line in reversed(output.split("\n")) if line.strip()), "no output")
     failed, passed = _counted(output) or (None, None)
     named = _FAILED.search(output)
     name = next(filter(None, named.groups()), "") if named else ""

@@ -150,7 +150,7 @@ def refusal_of(answer: httpx2.Response, settings: Settings, name: str) -> Engine
         return EngineBusy(f"the {name} server at {url} is busy ({code}); try again later", wait)
     if code in (401, 403):
         return EngineRefused(
-            f"the {name} server at {url} does not take your token; see the setting engineTokenFile"
+            f"the {name} server at {url} does not accept your token; see the setting engineTokenFile"
         )
     return EngineError(f"the {name} server at {url} refused {path} ({code}): {said_in(answer)}")
 

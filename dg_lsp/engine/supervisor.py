@@ -334,5 +334,5 @@ def _last_line(log: Path) -> str:
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
-        return "no word from it"
-    return lines[-1] if lines else "no word from it"
+        return "it logged nothing"
+    return lines[-1] if lines else "it logged nothing"

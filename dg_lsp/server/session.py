@@ -200,7 +200,7 @@ class Session:
         return engine if status is not None and status.state in ("ready", "busy") else None
 
     async def status(self) -> Status | None:
-        """Return the engine's status; None if no engine runs."""
+        """Return the engine's status; None if no engine is running."""
         return await self.engine.status() if isinstance(self.engine, Remote) else None
 
     async def models(self) -> list[Model]:

@@ -19,7 +19,7 @@ _LASTING = (
     *("checkpoint", "digest", "device", "milliseconds", "steps"),
     *("wire", "package", "python", "torch", "process"),
 )
-_IDLE = "no engine runs; the first request starts it"
+_IDLE = "no engine is running; the first request starts it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Team:
             scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
             name = self._find(token.strip()) if scheme.lower() == "bearer" and token else None
             if name is None:
-                said = "its token is not known here" if token else "it has no token"
+                said = "its token is unknown" if token else "it has no token"
                 await refusal(401, said)(scope, receive, send)
                 return
             scope[CLIENT] = name

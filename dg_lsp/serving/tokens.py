@@ -59,7 +59,9 @@ def make_token(path: Path, name: str) -> str:
         EngineError: `name` is none, or the file cannot be written.
     """
     if not _NAME.fullmatch(name):
-        raise EngineError(f"{name!r} is no name for a token; use up to 40 letters, digits, dots and hyphens")
+        raise EngineError(
+            f"{name!r} is not a valid name for a token; use up to 40 letters, digits, dots and hyphens"
+        )
     token = secrets.token_urlsafe(32)
     try:
         # A last line without its end would swallow the new one.
@@ -101,7 +103,7 @@ def _parsed(data: bytes) -> tuple[tuple[str, str], ...]:
         if match := _LINE.fullmatch(line.strip()):
             found.append((match[1], match[2]))
         elif line.strip() and not line.startswith("#"):
-            _log.warning("line %d of the tokens is no NAME:SHA256 in UTF-8 and opens nothing", number)
+            _log.warning("line %d of the file of tokens is not NAME:SHA256 in UTF-8 and is ignored", number)
     return tuple(found)
 
 

@@ -70,7 +70,7 @@ def test_a_dry_run_shows_the_diff_and_changes_no_file(folder: Path) -> None:
     report, _, _ = run(folder, "--dry-run")
     assert {*outcomes(report).values()} == {"filled"} and report["summary"]["kept"] == 0
     both = subprocess.run(command(folder, "--dry-run", "--keep-if", "true"), capture_output=True, check=False)
-    assert both.returncode == 2 and b"leave one of them away" in both.stderr
+    assert both.returncode == 2 and b"leave one of them out" in both.stderr
 
 
 def test_stubs_in_all_languages_are_filled_and_line_ends_stay(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_only_fills_that_pass_the_command_are_kept(folder: Path) -> None:
     assert code == 1 and outcomes(report) == {"price": "taken back", "sum": "kept"}
     assert path.read_text() == SHOP.replace("pass", "return None")
     assert (
-        f"the command ended with 1: said {path}" in report["stubs"][0]["why"]
+        f"the command exited with 1: said {path}" in report["stubs"][0]["why"]
         and "price: taken back" in reported
     )
     assert sorted(p.name for p in folder.iterdir()) == [".hidden", "inner", "secrets.py", "shop.py"]
@@ -199,7 +199,7 @@ def test_what_other_stubs_fail_too_is_no_reason_to_take_a_fill_back(tested: Path
     assert tested.read_text() == CASH_RIGHT
     assert code == 0 and report["summary"] == {"tried": 3, "filled": 3, "kept": 3}
     failed = 1 if command.endswith("-x") else 3
-    assert "before the first fill the command ended with 1: " in reported and f"{failed} failed" in reported
+    assert "before the first fill the command exited with 1: " in reported and f"{failed} failed" in reported
     assert "more tests pass with it and no more fail" in reported
     assert report["diff"].count("--- a/") == 1 and report["diff"].count("\n+") == 4
 
@@ -213,7 +213,7 @@ def test_a_name_selects_the_tests_of_methods_and_of_nested_functions(tested: Pat
 def test_the_qualified_name_is_a_word_of_its_own(tested: Path) -> None:
     report, _, _ = run(tested, "--keep-if", "echo {name} {qualname}; test {qualname} = Cart.last")
     assert outcomes(report) == {"Cart.last": "kept", "Cart.full.limit": "taken back", "valid": "taken back"}
-    assert "the command ended with 1: limit Cart.full.limit, as before the fill" in report["stubs"][1]["why"]
+    assert "the command exited with 1: limit Cart.full.limit, as before the fill" in report["stubs"][1]["why"]
 
 
 def test_a_wrong_fill_is_taken_back_with_the_test_that_fails(tested: Path) -> None:

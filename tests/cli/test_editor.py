@@ -87,7 +87,7 @@ def test_what_the_user_has_changed_or_added_stays(home: Path, capsys: pytest.Cap
     assert files(place) == {"plugin/dg_lsp.lua", "lua/mine.lua"}
     assert "plugin/dg_lsp.lua stays" in capsys.readouterr().out
     assert main(["editor", "install", "nvim"]) == 2
-    assert "dg-lsp has not put it there" in capsys.readouterr().err
+    assert "was not installed by dg-lsp" in capsys.readouterr().err
     assert files(place) == {"plugin/dg_lsp.lua", "lua/mine.lua"}
 
 

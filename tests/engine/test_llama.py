@@ -242,7 +242,7 @@ def test_the_token_is_sent_and_a_wrong_one_is_told_of(tmp_path: Path) -> None:
     file.chmod(0o600)
 
     async def work(engine: LlamaEngine) -> None:
-        with pytest.raises(EngineRefused, match="does not take your token"):
+        with pytest.raises(EngineRefused, match="does not accept your token"):
             await engine.connect()
         file.write_text("right\n")
         await engine.connect()

@@ -226,7 +226,7 @@ def test_a_wrong_or_missing_token_is_named(tmp_path: Path, seen: list[Infill]) -
         shared.chmod(0o644)
         for given, words in (
             ("", "it has no token"),
-            (str(file), "its token is not known here"),
+            (str(file), "its token is unknown"),
             (str(shared), "others may read your token"),
             (str(tmp_path / "nothing"), "cannot be read"),
         ):

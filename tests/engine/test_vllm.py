@@ -291,7 +291,9 @@ def test_the_token_is_sent_and_a_wrong_one_is_reported(tmp_path: Path) -> None:
     file.chmod(0o600)
 
     async def work(engine: VllmEngine) -> None:
-        with pytest.raises(EngineRefused, match="does not take your token; see the setting engineTokenFile"):
+        with pytest.raises(
+            EngineRefused, match="does not accept your token; see the setting engineTokenFile"
+        ):
             await fill_of(engine)
         assert not server.heard
         file.write_text("right\n")

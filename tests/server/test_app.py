@@ -866,7 +866,7 @@ def test_the_state_has_one_name_and_says_why(start: Start) -> None:
     wire = start(initializationOptions={"automatic": False})
     told = wire.ask("s", "dg-lsp/status")["result"]
     assert (told["state"], told["checkpoint"], told["last"]) == ("idle", "scripted", None)
-    assert "no engine runs" in told["why"] and told["version"] == dg_lsp.__version__
+    assert "no engine is running" in told["why"] and told["version"] == dg_lsp.__version__
     ghost(wire, 1, AT_X, kind=1)
     told = wire.ask("s", "dg-lsp/status")["result"]
     assert (told["state"], told["why"], told["device"]) == ("ready", "", "none")

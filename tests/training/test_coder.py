@@ -95,7 +95,7 @@ def test_the_command_fetches_measures_and_says_what_comes_of_it(
         assert main(["fetch", CODER, "--file", str(given), "--again"]) == 0
         assert word in capsys.readouterr().out and measured(CODER) == Measured(seconds, 5)
     assert main(["fetch", CODER]) == 0
-    assert "is there; --again" in capsys.readouterr().out
+    assert "is already fetched; --again" in capsys.readouterr().out
     # One that was not measured, as the trial was interrupted, is.
     (folder_of(CODER) / "fetched.json").unlink()
     assert main(["fetch", CODER]) == 0 and measured(CODER)

@@ -133,7 +133,7 @@ def test_files_of_other_languages_are_learned_from_where_a_folder_names_them(
     [
         (["--drafts", "--source", "go=."], "--from embedded"),
         (["--from", "embedded"], "--source LANGUAGE=DIR"),
-        (["--drafts", "--from", "embedded", "--repo", "."], "leave one away"),
+        (["--drafts", "--from", "embedded", "--repo", "."], "leave one out"),
         (["--from", "embedded", "--source", "klingon=."], "such as go=src"),
         (["--from", "embedded", "--source", "go=nowhere"], "no folder nowhere"),
         (["--from", "embedded", "--source", "go={empty}"], "name others"),

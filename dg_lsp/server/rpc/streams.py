@@ -97,7 +97,10 @@ class Writer:
             full = self._waiting > self._limit
             self._waiting += len(data)
         if full:
-            _log.error("the client reads nothing, and over %d bytes wait; the connection ends", self._limit)
+            _log.error(
+                "the client does not read, and more than %d bytes are waiting; closing the connection",
+                self._limit,
+            )
             self._lose()
         else:
             self._queue.put(data)
@@ -148,7 +151,7 @@ class LastResort:
         self._timer.cancel()
 
     def _leave(self) -> None:
-        _log.warning("a handler or a thread does not end; the server leaves without it")
+        _log.warning("a handler or a thread does not end; the server exits without waiting for it")
         os._exit(self._code())
 
 
@@ -234,7 +237,7 @@ async def _watch_parent(server: Server, end: Callable[[], None]) -> None:
         await asyncio.sleep(PARENT_CHECK_S)
         alive = _alive(server.process_id)
         if seen and not alive:
-            _log.warning("the client's process is gone; the server ends")
+            _log.warning("the client's process has ended; the server exits")
             end()
             return
         # A process that was never seen alive runs on another machine or in another container.
