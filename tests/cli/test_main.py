@@ -258,8 +258,9 @@ def test_what_could_not_be_written_is_not_said_to_be_kept(monkeypatch, capsys, f
     install(monkeypatch, answer)
     assert main(["bot", str(file), "--json", "-"]) == 1
     report = json.loads(capsys.readouterr().out)
-    assert report["summary"] == {"tried": 2, "filled": 2, "kept": 0}
-    assert all("changed meanwhile" in tried["why"] for tried in report["stubs"])
+    assert report["summary"] == {"tried": 0, "filled": 0, "kept": 0} and report["stubs"] == []
+    assert "changed meanwhile" in report["skipped"][0][1]
+    assert file.read_text() == SOURCE + "# typed meanwhile\n"
 
 
 def test_replacing_keeps_mode_and_owner(file):

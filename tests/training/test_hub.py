@@ -71,7 +71,7 @@ def test_it_is_fetched_at_one_commit_compared_and_pinned(hub: Hub) -> None:
     newer = hub.commit(FILES | {"README.txt": b"new"})
     before = digest_of(NAME)
     hub.asked.clear()
-    assert f"is there, at {commit}" in fetch().stdout and not hub.asked
+    assert f"is already fetched, at {commit}" in fetch().stdout and not hub.asked
     assert fetch("--again").returncode == 0 and commit_of(NAME) == newer
     assert fetch("--revision", commit).returncode == 0 and commit_of(NAME) == commit
     assert digest_of(NAME) == before
@@ -111,7 +111,7 @@ def test_one_file_of_a_repository_is_fetched_if_it_is_named(hub: Hub) -> None:
         assert path.read_bytes() == made[name] and path.name == Path(name).name
         pin = pinned(NAME)
         assert pin is not None and verify(path, pins=pin.files) == pin.files[path.name]["sha256"]
-        assert "is there, at" in fetch("--file", name).stdout
+        assert "is already fetched, at" in fetch("--file", name).stdout
     # Another file of the same name is another checkpoint, for an engine, too.
     before = digest_of(NAME)
     assert fetch("--file", "a-q4.gguf").returncode == 0 and digest_of(NAME) != before
