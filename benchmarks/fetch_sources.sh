@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fetch public sources in many languages into a folder, for --source LANGUAGE=DIR of benchmarks.gaps.table and benchmarks.guarantee.
-# Needs apt-get (Debian), npm and pip; what one of them does not find is told and left out.
+# Needs apt-get (Debian), npm and pip; sources that one of them does not find are reported and left out.
 # Usage: benchmarks/fetch_sources.sh DIRECTORY
 set -u
 into=$(mkdir -p "${1:?name a directory to fetch into}" && cd "$1" && pwd)

@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             records += found
     print(closed_table(records))
     if arguments.show:
-        print("\n".join(_told(records, arguments.show)))
+        print("\n".join(_examples(records, arguments.show)))
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(r) for r in records]), encoding="utf-8")
     return 0 if records else 1
@@ -289,7 +289,7 @@ def _records(spots: Sequence[Spot], texts: dict[str, str]) -> list[Record]:
     return [record for s in sorted(spots, key=lambda s: s.file) for record in tried(s, texts[s.file])]
 
 
-def _told(records: Sequence[Record], count: int) -> Iterator[str]:
+def _examples(records: Sequence[Record], count: int) -> Iterator[str]:
     """The first `count` places of each language and way to go wrong."""
     both = list(zip(records[::2], records[1::2], strict=True))
     for language in dict.fromkeys(r.language for r in records):

@@ -51,7 +51,6 @@ class Scenario:
     """One way in which files are broken. styles: of the languages that have it."""
 
     name: str
-    told: str
     kinds: tuple[Kind, ...]
     make: Make
     styles: tuple[str, ...] = ("indent", "brace")
@@ -68,38 +67,40 @@ def _scenarios() -> list[Scenario]:
     cut = _accepting(acceptable)
     string = _accepting(lambda _: frozenset(("string", "docstring")))
     return [
-        Scenario("a1", "the innermost block cut at a random character", _BODIES, cut(cuts.without_tail)),
-        Scenario("a1x", "the function cut at a random character, its closers gone", _BODIES, cut(cuts.without_end)),
-        Scenario("a2", "one statement cut, later ones left", statements, cut(cuts.within_statement)),
-        Scenario("a2h", "a compound statement's header cut, its suite left", ("function_body",),
-                 cut(cuts.within_header), indent),
-        Scenario("b1", "an empty body, the cursor where it opens", ("function_body", "class_body"), _emptied("b1")),
-        Scenario("b2", "an empty body, the cursor on an indented blank line", ("function_body", "class_body"),
-                 _emptied("b2")),
-        Scenario("b3", "an empty body, the cursor at column 0, or the brace missing", ("function_body",),
-                 _emptied("b3")),
-        *(Scenario(f"c{n + 1}", f"a stub: {_told(n)}", ("function_body",), _stubbed(n)) for n in range(7)),
-        Scenario("d1", "a list opened, the rest of the statement gone", ("arguments", "collection"),
-                 cut(parts.opened_list)),
-        Scenario("d2", "a list opened and closed", _LISTS, cut(parts.empty_list)),
-        Scenario("d3", "a list cut, the rest of the statement gone", ("arguments", "collection"),
-                 cut(parts.list_to_end)),
-        Scenario("d4", "a list cut, its closer left", _LISTS, cut(parts.list_to_bracket)),
-        Scenario("e1", "an expression cut, nothing after it", ("expression",), cut(parts.expression_to_end)),
-        Scenario("e2", "an expression in a header cut, what follows left", ("expression",),
-                 cut(parts.expression_in_header)),
-        Scenario("f1", "a docstring cut, its quotes gone", ("docstring",), string(parts.docstring_to_end), indent),
-        Scenario("f2", "a docstring cut, its quotes left", ("docstring",), string(parts.string_to_quotes), indent),
-        Scenario("f3", "a string cut to the end of the line", ("string",), string(parts.string_to_end), indent),
-        Scenario("f1", "a string cut to the end of the line", ("string",), string(parts.string_to_end), brace),
-        Scenario("f2", "a string cut, its quotes left", ("string",), string(parts.string_to_quotes), brace),
-        Scenario("k1", "a1 in a file with CRLF", _BODIES, cut(_changed(damage.crlf, cuts.without_tail))),
-        Scenario("k2", "a1 in a file indented by tabs", _BODIES, cut(_changed(damage.tabs, cuts.without_tail))),
-        Scenario("h1", "a1 or a2, and one to three errors elsewhere", statements, cut(damage.elsewhere)),
-        Scenario("h5", "a1 or a2, and a bracket, quote or colon blanked above in the function", statements,
-                 cut(damage.blanked_character)),
-        Scenario("h6", "a1 or a2, and a line blanked above in the function", statements, cut(damage.blanked_line)),
-    ]  # fmt: skip
+        # The innermost block, or the function with its closers, cut at a random character.
+        Scenario("a1", _BODIES, cut(cuts.without_tail)),
+        Scenario("a1x", _BODIES, cut(cuts.without_end)),
+        # One statement cut; the header of a compound statement cut, its suite left.
+        Scenario("a2", statements, cut(cuts.within_statement)),
+        Scenario("a2h", ("function_body",), cut(cuts.within_header), indent),
+        # An empty body: the cursor where it opens, on an indented blank line, at column 0 or without the brace.
+        Scenario("b1", ("function_body", "class_body"), _emptied("b1")),
+        Scenario("b2", ("function_body", "class_body"), _emptied("b2")),
+        Scenario("b3", ("function_body",), _emptied("b3")),
+        # Stubs, such as `pass`.
+        *(Scenario(f"c{n + 1}", ("function_body",), _stubbed(n)) for n in range(7)),
+        # A list opened, empty, cut with the rest of its statement, cut before its closer.
+        Scenario("d1", ("arguments", "collection"), cut(parts.opened_list)),
+        Scenario("d2", _LISTS, cut(parts.empty_list)),
+        Scenario("d3", ("arguments", "collection"), cut(parts.list_to_end)),
+        Scenario("d4", _LISTS, cut(parts.list_to_bracket)),
+        # An expression cut, with nothing behind it, and in a header.
+        Scenario("e1", ("expression",), cut(parts.expression_to_end)),
+        Scenario("e2", ("expression",), cut(parts.expression_in_header)),
+        # A docstring or string cut, with and without its quotes.
+        Scenario("f1", ("docstring",), string(parts.docstring_to_end), indent),
+        Scenario("f2", ("docstring",), string(parts.string_to_quotes), indent),
+        Scenario("f3", ("string",), string(parts.string_to_end), indent),
+        Scenario("f1", ("string",), string(parts.string_to_end), brace),
+        Scenario("f2", ("string",), string(parts.string_to_quotes), brace),
+        # As a1, with other line ends and indentation.
+        Scenario("k1", _BODIES, cut(_changed(damage.crlf, cuts.without_tail))),
+        Scenario("k2", _BODIES, cut(_changed(damage.tabs, cuts.without_tail))),
+        # As a1 or a2, with errors elsewhere, or a character or a line blanked above in the function.
+        Scenario("h1", statements, cut(damage.elsewhere)),
+        Scenario("h5", statements, cut(damage.blanked_character)),
+        Scenario("h6", statements, cut(damage.blanked_line)),
+    ]
 
 
 def cases(corpus: Corpus, scenario: Scenario, kind: Kind, count: int, seed: int) -> Iterator[Case]:
@@ -118,10 +119,6 @@ def cases(corpus: Corpus, scenario: Scenario, kind: Kind, count: int, seed: int)
 def stubs_of(language: str) -> tuple[str, ...]:
     """The texts of a language that mark a body as not written yet."""
     return _STUBS.get(language, _ELSE)
-
-
-def _told(number: int) -> str:
-    return _STUBS["python"][number].replace("\n", " and ") + " or the like"
 
 
 def _accepting(rule: Callable[[Case], frozenset[str]]) -> Callable[[Make], Make]:

@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for done, part in enumerate(_measured(portions, options.jobs), 1):
         counts.add(part)
         if options.failures and (done % 10 == 0 or done == len(portions)):
-            told = f"{report(counts)}\n\n{_failures(counts)}"
-            Path(options.failures).write_text(told, encoding="utf-8")
+            found = f"{report(counts)}\n\n{_failures(counts)}"
+            Path(options.failures).write_text(found, encoding="utf-8")
     print(report(counts))
     print(f"\nThe slowest answer took {counts.slowest:.0f} ms.")
     return int(any(counts.numbers[k] for k in counts.numbers if k[3] in HARMS))
@@ -157,7 +157,7 @@ def _failures(counts: Counts) -> str:
     for cause, count in counts.causes.most_common():
         parts.append(f"## {count} × {' / '.join(cause)}\n")
         parts += [
-            f"{told}\n" for told in sorted((f.told for f in counts.failures if f.cause == cause), key=len)
+            f"{text}\n" for text in sorted((f.text for f in counts.failures if f.cause == cause), key=len)
         ]
     return "\n".join(parts)
 

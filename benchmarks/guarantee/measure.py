@@ -44,10 +44,10 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One answer that did harm, or a truth that was not offered: `cause` sorts it, `told` shows it."""
+    """One answer that did harm, or a truth that was not offered: `cause` sorts it, `text` shows it."""
 
     cause: tuple[str, ...]
-    told: str
+    text: str
 
 
 @dataclass(slots=True)
@@ -153,10 +153,10 @@ def _keep(portion: Portion, answer: Answer, harm: str, counts: Counts) -> None:
     counts.causes[cause] += 1
     # To find the smallest file takes many tries; one of each cause is enough in a portion.
     if counts.causes[cause] == 1:
-        counts.failures.append(Failure(cause, told(shrunk(answer, harm))))
+        counts.failures.append(Failure(cause, describe(shrunk(answer, harm))))
 
 
-def told(answer: Answer) -> str:
+def describe(answer: Answer) -> str:
     """One failure for people: the file with its cursor and gap, the text, and the result."""
     found, verdict, edit, gap = answer.opened, answer.verdict, answer.edit, answer.opened.gap
     place, data = found.place, found.document.data

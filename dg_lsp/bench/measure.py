@@ -36,12 +36,12 @@ async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Setti
     try:
         await _by_engine(engine, cases[0], settings, asked[0])
         # One method after the other: a second request with the same prefix would find it in the cache.
-        told = time.monotonic()
+        reported = time.monotonic()
         for name in asked:
             for number, case in enumerate(cases, start=1):
                 scores.append(await _by_engine(engine, case, settings, name))
-                if time.monotonic() - told > _SILENCE:
-                    told = time.monotonic()
+                if time.monotonic() - reported > _SILENCE:
+                    reported = time.monotonic()
                     _tell(f"{name}: {number} of {len(cases)}")
     finally:
         await engine.close()

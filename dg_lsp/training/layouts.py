@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.shape import PAD
-from dg_lsp.training.spans import Pieces, indent_of, part_of_line, rest_of_line, whole_lines
+from dg_lsp.training.spans import Pieces, Span, indent_of, part_of_line, rest_of_line, whole_lines
 
 # The share of canvases with gaps and anchors. In the others every slot may be noise, as in the published recipe; from
 # these a network learns to doubt the tokens on a canvas, and the length search needs that doubt.
@@ -170,26 +170,15 @@ def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Ran
     them separately, as the engine does, because the ends of a gap need not be ends of tokens.  4. Fill the canvas with
     the tokens that follow.
     """
-    corpus = cutter.corpus
     # 1.
     stop = line + 1
     if kind == "lines":
         stop = _block_end(cutter, line, chance)
     elif kind == "several":
-        stop = min(line + chance.randint(2, 6), int(corpus.last[line]))
+        stop = min(line + chance.randint(2, 6), int(cutter.corpus.last[line]))
     text = _text(cutter, line, stop)
     # 2.
-    if kind == "lines":
-        spans = [whole_lines(text, cutter.pieces, chance)]
-    elif kind == "several":
-        begins = [0, *(i + 1 for i, c in enumerate(text[:-1]) if c == "\n")]
-        chosen = sorted(chance.sample(begins, min(len(begins), chance.randint(2, 3))))
-        how = (rest_of_line, part_of_line)
-        spans = [chance.choice(how)(text, begin, cutter.pieces, chance) for begin in chosen]
-        spans = [(a, b) for a, b in spans if text[a:b].strip()]
-    else:
-        made = rest_of_line if kind == "rest" else part_of_line
-        spans = [made(text, 0, cutter.pieces, chance)]
+    spans = _gaps_in(text, kind, cutter.pieces, chance)
     if not spans or any(not text[a:b].strip() for a, b in spans):
         return None
     # 3.
@@ -205,8 +194,20 @@ def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Ran
     if free.index(True) > count // 4 or len(free) - free[::-1].index(True) > count - _KEPT:
         return None
     # 4.
-    slots += _following(cutter, stop, count - len(slots), int(corpus.last[line]))
+    slots += _following(cutter, stop, count - len(slots), int(cutter.corpus.last[line]))
     return slots, free + [False] * (count - len(free))
+
+
+def _gaps_in(text: str, kind: str, pieces: Pieces, chance: random.Random) -> list[Span]:
+    """The spans of the gaps of the given `kind` in `text`, whole lines."""
+    if kind == "lines":
+        return [whole_lines(text, pieces, chance)]
+    if kind != "several":
+        return [(rest_of_line if kind == "rest" else part_of_line)(text, 0, pieces, chance)]
+    begins = [0, *(i + 1 for i, c in enumerate(text[:-1]) if c == "\n")]
+    chosen = sorted(chance.sample(begins, min(len(begins), chance.randint(2, 3))))
+    spans = [chance.choice((rest_of_line, part_of_line))(text, begin, pieces, chance) for begin in chosen]
+    return [(a, b) for a, b in spans if text[a:b].strip()]
 
 
 def _block_end(cutter: Cutter, line: int, chance: random.Random) -> int:
