@@ -48,7 +48,9 @@ from dg_lsp.model.fill import fill
 from dg_lsp.model.length import Search, search_length
 from dg_lsp.model.networks import replay
 from dg_lsp.model.networks.norms import fuse_norms
-from dg_lsp.model.networks.quantized import Format, Packed, QuantizedExperts, QuantizedLinear
+from dg_lsp.model.networks.quanta import Format
+from dg_lsp.model.networks.quantized import QuantizedExperts, QuantizedLinear
+from dg_lsp.model.networks.stacks import Packed, best_way
 from dg_lsp.model.networks.streaming import empty_network
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
@@ -169,7 +171,7 @@ def build(config: Any, device: torch.device, bits: int, dense: int = 16) -> Any:
         for name, module in [*layer.named_modules()]:
             if dense < 16 and isinstance(module, torch.nn.Linear) and _is_dense("." + name + ".weight"):
                 shape = (1, module.out_features, module.in_features)
-                linear = QuantizedLinear(Packed.random(shape, Format(dense, 64), device))
+                linear = QuantizedLinear(random_stack(shape, Format(dense, 64), device))
                 parent, _, own = name.rpartition(".")
                 setattr(layer.get_submodule(parent), own, linear)
                 setattr(twin.get_submodule(parent), own, linear)
@@ -188,10 +190,26 @@ def build(config: Any, device: torch.device, bits: int, dense: int = 16) -> Any:
 def random_experts(experts: Any, bits: int, device: torch.device) -> QuantizedExperts:
     """Experts in `bits` bits with the shapes of `experts`, of random numbers."""
     packed = [
-        Packed.random(tuple(weight.shape), Format(bits, format_.group), device)
+        random_stack(tuple(weight.shape), Format(bits, format_.group), device)
         for weight, format_ in zip((experts.gate_up_proj, experts.down_proj), EXPERTS, strict=True)
     ]
     return QuantizedExperts(packed[0], packed[1], experts.act_fn)
+
+
+def random_stack(shape: tuple[int, ...], format_: Format, device: torch.device) -> Packed:
+    """Matrices of random numbers [matrices, outputs, inputs] with a deviation of 1 / sqrt(inputs)."""
+    count, outputs, inputs = shape
+    format_.check(inputs)
+    way, width = best_way(device, format_), inputs * format_.bits // 8
+    rows = (outputs, width) if way == "cpu" else (width, outputs)
+    quanta = torch.empty(count, *rows, dtype=torch.uint8, device=device)
+    # Every byte is two valid numbers; eight of them are drawn at once.
+    quanta.view(-1).view(torch.int64).random_()
+    deviation = 4.61 if format_.bits == 4 else 73.9
+    size = count, inputs // format_.group, outputs
+    scale = torch.full(size, 1 / (deviation * inputs**0.5), device=device).bfloat16()
+    pair = (scale, scale / 2)
+    return Packed((quanta, torch.stack(pair, -1)) if way == "cpu" else (quanta, *pair), format_, way)
 
 
 # ---- the machine ---------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import argparse
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from dg_lsp.checkpoints import ABOUT, MANIFEST, CheckpointError, folder_of, pinned, read_about
 from dg_lsp.cli.options import explain
@@ -39,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Pack; 0 when the folder has been written.
 
-    1. Compare the source with its manifest.  2. Write everything to a folder beside the place where it belongs.  3. Put
-    it there as a whole.
+    1. Write everything to a folder beside the place where it belongs, and meanwhile compare the source with its
+    manifest.  2. Put it there as a whole.
 
     Raises:
         UsageError: the checkpoint cannot be packed, or the place cannot hold it.
@@ -70,37 +71,41 @@ def run(arguments: argparse.Namespace) -> int:
 def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
     """Write the packed checkpoint of `source` to the folder `to`."""
     from dg_lsp.cli.fetch import teller
-    from dg_lsp.model.manifest import LOADED, verify, write_manifest
+    from dg_lsp.model.manifest import LOADED, compare, entry_of, listed, verify, write_manifest
     from dg_lsp.model.networks.compressed import is_compressed
     from dg_lsp.model.networks.loading import kind_of
-    from dg_lsp.model.networks.packing import ENTRY, is_packed, write_packed
-    from dg_lsp.model.networks.streaming import quantised_size
+    from dg_lsp.model.networks.packing import ENTRY, Watch, is_packed, write_packed
+    from dg_lsp.model.networks.streaming import files_of, quantised_size
     from dg_lsp.training.fetching import Rate, check_room
 
     tell, pin = teller(), pinned(arguments.checkpoint)
-    # 1.
     kind = "packed" if is_packed(source) else "quantised" if is_compressed(source) else kind_of(source)
     if kind != "diffusion_gemma":
         raise CheckpointError(
             f"{source} holds {kind} weights, which are not packed; name a DiffusionGemma in bf16"
         )
-    tell(f"comparing {source} with its hashes")
-    verify(source, pins=pin.files if pin else None)
-    # 2.
+    pins = pin.files if pin else None
+    verify(source, pins=pins, but={file.name for file in files_of(source)})
+    wanted, made = {**listed(source), **(pins or {})}, dict[str, Any]()
+
+    def seen(file: Path) -> None:
+        if file.parent == to:
+            made[file.name] = entry_of(file)
+        elif file.name in wanted:
+            compare(source, {file.name: wanted[file.name]})
+
     check_room(to, quantised_size(source, arguments.bits))
     rate = Rate(quantised_size(source, 16), 0)
     tell(f"packing {source}")
-    packed = write_packed(
-        source, to, arguments.device, arguments.bits, lambda done: tell(rate.describe(done) + "\r")
-    )
+    watch = Watch(lambda done: tell(rate.describe(done) + "\r"), seen)
+    packed = write_packed(source, to, arguments.device, arguments.bits, watch)
     for file in source.iterdir():
         if file.suffix in LOADED - {".safetensors"} and not file.name.endswith((MANIFEST, ".index.json")):
             shutil.copyfile(file, to / file.name)
     (to / ABOUT).write_text(
         json.dumps(read_about(source) | {ENTRY: packed}, indent=1) + "\n", encoding="utf-8"
     )
-    tell("hashing the written files")
-    write_manifest(to)
+    write_manifest(to, made)
 
 
 def _beside(checkpoint: str, source: Path, bits: int) -> Path:

@@ -21,7 +21,8 @@ class PrefixLayer(CacheLayerMixin):
     """One layer. It stores the keys and values of all tokens; `keys` and `values` are the part that the decoder sees.
 
     The decoder attends to `keys` without a mask, so in a sliding layer they are those of the last window - 1 tokens, as
-    in `DynamicSlidingWindowLayer` (transformers, cache_utils.py). Shapes: [rows, heads, tokens, head size].
+    in `DynamicSlidingWindowLayer` (transformers, cache_utils.py). Shapes: [rows, heads, tokens, head size]. expected:
+    the number of tokens that will come to be stored; room is reserved for them and another CHUNK.
     """
 
     is_compileable = False
@@ -29,7 +30,7 @@ class PrefixLayer(CacheLayerMixin):
     def __init__(self, window: int | None) -> None:
         super().__init__()
         self.window, self.is_sliding = window, window is not None
-        self.length = 0
+        self.length = self.expected = 0
         self._store: list[Tensor] = []
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
@@ -93,9 +94,8 @@ class PrefixLayer(CacheLayerMixin):
         return 0 if self.window is None else max(length - self.window + 1, 0)
 
     def _reserve(self, length: int) -> None:
-        # Doubling the room keeps the cost of appending linear in the length.
         if length > self._store[0].shape[2]:
-            room = max(2 * self._store[0].shape[2], length, CHUNK)
+            room = (max(length, self.expected) // CHUNK + 1) * CHUNK
             for i, old in enumerate(self._store):
                 self._store[i] = old.new_empty(*old.shape[:2], room, old.shape[3])
                 self._store[i][:, :, : self.length] = old[:, :, : self.length]
@@ -129,6 +129,11 @@ class PrefixCache(Cache):
             layer.cut(length)
         self.tokens = self.tokens[:length]
         self.aligned = min(self.aligned, length)
+
+    def expect(self, length: int) -> None:
+        """Reserve room for `length` tokens with the next one, so that what is stored is not copied at each chunk."""
+        for layer in self.layers:
+            layer.expected = length
 
     def seen_by(self, rows: int) -> Cache:
         """A read-only view for a batch of `rows` canvases; nothing is copied."""
@@ -217,6 +222,7 @@ def extend_to(
         common = min(common, cache.aligned)
         common -= common % CHUNK
     cache.cut(common)
+    cache.expect(len(wanted))
     # 2. `tokens` grows only after every layer holds the chunk, so that a failed encode leaves the old state.
     while (start := len(cache.tokens)) < len(wanted):
         chunk = wanted[start : start - start % CHUNK + CHUNK]

@@ -5,7 +5,7 @@ A large file that matched is hashed again only after its size, time or inode cha
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -22,18 +22,20 @@ LOADED = frozenset({".safetensors", ".json", ".txt", ".model", ".jinja"})
 LARGE = 64 << 20  # bytes; smaller files are hashed each time
 
 
-def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None) -> str:
+def verify(
+    path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None, but: Collection[str] = ()
+) -> str:
     """Compare the files of the checkpoint in `path` with its manifest.json; return the checkpoint's digest, hex.
 
     The digest is the sha256 of manifest.json, of config.json if there is no manifest, or of a checkpoint that is one
     file. Files of at least `large` bytes that matched are recorded in the user's cache folder. pins: the files of a
-    lock file's entry; then there may be no other ones of the kinds that are loaded.
+    lock file's entry; then there may be no other ones of the kinds that are loaded. but: names of files to leave out.
 
     Raises:
         CheckpointError: a file is missing, differs in size or sha256, or is none of `pins`.
     """
     if pins is not None and path.is_file():
-        _compare(path.parent, pins, large)
+        compare(path.parent, pins, large)
         return str(pins[path.name]["sha256"])
     if pins is not None:
         loaded = {file.name for file in path.iterdir() if file.suffix in LOADED}
@@ -41,18 +43,30 @@ def verify(path: Path, large: int = LARGE, pins: Mapping[str, Any] | None = None
             raise CheckpointError(
                 f"{path / foreign[0]} is not in the lock file, so it came from elsewhere; {FETCH_AGAIN}"
             )
-        _compare(path, pins, large)
+        compare(path, {name: wanted for name, wanted in pins.items() if name not in but}, large)
     if path.is_file():
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return _sha256(path)
     manifest = path / MANIFEST
     if not manifest.exists():
-        return hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
+        return _sha256(path / "config.json")
+    files = listed(path)
+    compare(path, {name: wanted for name, wanted in files.items() if name not in but}, large)
+    return _sha256(manifest)
+
+
+def listed(path: Path) -> dict[str, Any]:
+    """The sizes and hashes of the files in `path` by their names, as its manifest has them; {} without one.
+
+    Raises:
+        CheckpointError: the manifest lists nothing.
+    """
+    manifest = path / MANIFEST
+    if not manifest.exists():
+        return {}
     files = read_json(manifest).get("files")
     if not isinstance(files, dict) or not files:
         raise CheckpointError(f"{manifest} lists no files; {FETCH_AGAIN}")
-    _compare(path, files, large)
-    return hashlib.sha256(manifest.read_bytes()).hexdigest()
+    return files
 
 
 def write_manifest(path: Path, known: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -60,13 +74,16 @@ def write_manifest(path: Path, known: Mapping[str, Any] = MappingProxyType({})) 
     files = dict(known)
     for file in sorted(path.iterdir()):
         if file.name not in known and file.name != MANIFEST:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            files[file.name] = {"sha256": digest, "bytes": file.stat().st_size}
+            files[file.name] = entry_of(file)
     (path / MANIFEST).write_text(json.dumps({"files": files}, indent=1) + "\n", encoding="utf-8")
 
 
-def _compare(path: Path, files: Mapping[str, Any], large: int) -> None:
+def entry_of(file: Path) -> dict[str, Any]:
+    """The size and the hash of `file`, as a manifest has them."""
+    return {"sha256": _sha256(file), "bytes": file.stat().st_size}
+
+
+def compare(path: Path, files: Mapping[str, Any], large: int = LARGE) -> None:
     """Raise CheckpointError for the first of `files` that differs from the one of that name in `path`."""
     known = _verified_before()
     found: dict[str, list[Any]] = {}
@@ -83,13 +100,17 @@ def _compare(path: Path, files: Mapping[str, Any], large: int) -> None:
             found[str(file.resolve())] = mark
             if known.get(str(file.resolve())) == mark:
                 continue
-        with file.open("rb") as stream:
-            if hashlib.file_digest(stream, "sha256").hexdigest() != wanted["sha256"]:
-                raise CheckpointError(
-                    f"{file} does not match its sha256 in the manifest: it is damaged; {FETCH_AGAIN}"
-                )
+        if _sha256(file) != wanted["sha256"]:
+            raise CheckpointError(
+                f"{file} does not match its sha256 in the manifest: it is damaged; {FETCH_AGAIN}"
+            )
     if found and not found.items() <= known.items():
         _write_record(known | found)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _record_file() -> Path:

@@ -193,6 +193,18 @@ def test_two_infills_of_one_document_that_take_turns_share_no_cache() -> None:
     assert len(caches) == 3
 
 
+def test_room_is_reserved_once_for_a_prefix_and_another_chunk() -> None:
+    network = tiny_network(0)
+    cache = PrefixCache(network.config.text_config)
+    sizes = {cache.bytes for _ in extend_to(network, cache, [1] * (5 * CHUNK + 1))}
+    (size,) = sizes
+    # Another chunk fits, and nothing more has been reserved.
+    assert {cache.bytes for _ in extend_to(network, cache, [1] * (6 * CHUNK))} == {size}
+    one = PrefixCache(network.config.text_config)
+    list(extend_to(network, one, [1]))
+    assert size == 6 * one.bytes
+
+
 def test_the_documents_used_least_recently_go_first_and_the_last_one_stays() -> None:
     network = tiny_network(0)
     one = PrefixCache(network.config.text_config)

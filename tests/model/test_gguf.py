@@ -15,13 +15,15 @@ from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
-from dg_lsp.model.networks import blocks, gguf_causal, quantized
+from dg_lsp.model.networks import blocks, eight, gguf_causal, stacks
 from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.causal import keeps_text, read_network, read_tokenizer
+from dg_lsp.model.networks.eight import Eight
 from dg_lsp.model.networks.gguf_causal import Rows, load_gguf
 from dg_lsp.model.networks.gguf_file import read_gguf
 from dg_lsp.model.networks.loading import load_network
-from dg_lsp.model.networks.quantized import Eight, Packed, QuantizedLinear
+from dg_lsp.model.networks.quantized import QuantizedLinear
+from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.messages import Fill, Infill
 from tests.model.gguf_files import MIXED, VOCABULARY, Kind, blocks_of, source, tensors_of, write
@@ -66,10 +68,11 @@ def test_blocks_in_four_bits_keep_their_numbers(kind: Kind) -> None:
 def test_products_are_those_of_the_values_in_fp32_for_few_and_many_rows(
     kind: Kind, rows: int, in_bytes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quantized, "_TILE", 1 << 16)  # several tiles
+    for module in (eight, stacks):
+        monkeypatch.setattr(module, "_TILE", 1 << 16)  # several tiles
     if not in_bytes:
-        monkeypatch.setattr(quantized, "multiplies_bytes", lambda: False)
-    elif kind == Kind.Q4_K or not quantized.multiplies_bytes():
+        monkeypatch.setattr(eight, "multiplies_bytes", lambda: False)
+    elif kind == Kind.Q4_K or not eight.multiplies_bytes():
         pytest.skip("a matrix in four bits, or a processor that does not multiply bytes")
     weight = np.random.default_rng(1).standard_normal((384, 512)).astype(np.float32)
     raw = torch.from_numpy(blocks_of(weight, kind))
@@ -84,7 +87,7 @@ def test_products_are_those_of_the_values_in_fp32_for_few_and_many_rows(
     states = torch.randn(rows, 512, generator=torch.Generator().manual_seed(0)).bfloat16()
     states[:, 3] *= 100  # as some are in every network
     for many in (made.many, 1):
-        made.many = many if quantized._is_interleaved() else made.many
+        made.many = many if stacks._is_interleaved() else made.many
         assert far(made.product(states), states.float() @ values.T) < SAME
 
 

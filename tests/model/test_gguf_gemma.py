@@ -20,7 +20,8 @@ from dg_lsp.model.fill import fill
 from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.gguf_file import read_gguf
 from dg_lsp.model.networks.gguf_gemma import _NAMES, _PARTS, KIND, load_gguf_gemma
-from dg_lsp.model.networks.quantized import Packed, QuantizedExperts
+from dg_lsp.model.networks.quantized import QuantizedExperts
+from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.shape import VISION
 from tests.model.gguf_files import VOCABULARY, Kind, add_tokenizer, blocks_of

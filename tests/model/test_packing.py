@@ -13,6 +13,7 @@ from benchmarks.released import tiny_config
 from dg_lsp.cli.main import main
 from dg_lsp.engine import memory
 from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.manifest import verify
 from dg_lsp.model.networks import packing
 from dg_lsp.model.networks.loading import CheckpointError
 from dg_lsp.model.networks.packing import load_packed, write_packed
@@ -156,6 +157,24 @@ def test_a_source_that_does_not_fit_leaves_no_folder(source: Path, tmp_path: Pat
         assert sorted(p.name for p in tmp_path.iterdir()) == ["damaged"]
     to.mkdir()
     assert main(["pack", str(source), "--out", str(to)]) == 2 and "exists already" in capsys.readouterr().err
+
+
+def test_a_source_that_differs_from_its_manifest_leaves_no_folder(
+    source: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """Its files are compared while they are packed; a weight of another value fits the network."""
+    path, to = tmp_path / "damaged", tmp_path / "to"
+    shutil.copytree(source, path)
+    file = sorted(path.glob("*.safetensors"))[0]
+    data = file.read_bytes()
+    file.write_bytes(data[:-2] + bytes([data[-2] ^ 1, data[-1]]))
+    assert main(["pack", str(path), "--out", str(to)]) == 2
+    assert f"{file} does not match its sha256" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["damaged"]
+
+
+def test_the_manifest_has_the_files_as_they_were_written(packed: tuple[Path, int]) -> None:
+    verify(packed[0], large=1 << 40)
 
 
 def written(source: Path, to: Path) -> Path:

@@ -9,22 +9,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.models.diffusion_gemma.modeling_diffusion_gemma import DiffusionGemmaTextExperts
 
 from benchmarks.released import build, tiny_config
-from dg_lsp.model.networks import quantized
-from dg_lsp.model.networks.quantized import (
-    Float4,
-    Format,
-    Packed,
-    QuantizedError,
-    QuantizedExperts,
-    QuantizedLinear,
-    best_way,
-    halves_of,
-    quantise,
-)
-from tests.model.tiny import encoded, tiny_network
+from dg_lsp.model.networks import stacks
+from dg_lsp.model.networks.quanta import Format, QuantizedError, quantise
+from dg_lsp.model.networks.quantized import QuantizedLinear
+from dg_lsp.model.networks.stacks import Float4, Packed, best_way, halves_of
+from tests.model.tiny import encoded, quantised_experts, tiny_network
 
 TOLERANCE = 5e-3  # of the largest value
-CASES = [(4, "cpu"), (4, "whole"), (8, "whole")]
+CASES = [(4, "cpu"), (4, "whole"), (8, "each"), (8, "whole")]
 
 
 def far(found: torch.Tensor, wanted: torch.Tensor) -> float:
@@ -72,7 +64,7 @@ def few_bits(kind: str) -> tuple[Packed | Float4, torch.Tensor]:
 @pytest.mark.parametrize("kind", ["four bits", "fp4"])
 def test_products_have_few_sizes_however_many_rows_an_expert_gets(kind: str) -> None:
     """oneDNN would compile code for each of the sizes, some 100 in a chunk of the released shape."""
-    if kind == "four bits" and not quantized._is_interleaved():
+    if kind == "four bits" and not stacks._is_interleaved():
         pytest.skip("this torch packs four bits in another order, so its own kernel computes all rows")
     torch.manual_seed(0)
     stack, weights = few_bits(kind)
@@ -117,7 +109,7 @@ def quantised(network: Any, bits: int, way: str) -> tuple[Any, Any]:
     ours, theirs = packed.model.decoder.layers, packed.model.encoder.language_model.layers
     for number, (layer, twin) in enumerate(zip(ours, theirs, strict=True)):
         like = reference.model.decoder.layers[number]
-        layer.experts = twin.experts = QuantizedExperts.of(like.experts, (format_, format_), way)
+        layer.experts = twin.experts = quantised_experts(like.experts, (format_, format_), way)
         for name in ("gate_up_proj", "down_proj"):
             weight = getattr(like.experts, name)
             weight.data = quantise(weight.data, format_).dequantised()
@@ -142,7 +134,7 @@ def test_experts_are_those_of_transformers_with_the_same_values(
     for weight in (theirs.gate_up_proj, theirs.down_proj):
         weight.normal_(0, weight.shape[-1] ** -0.5)
     format_ = Format(bits, 32)
-    ours = QuantizedExperts.of(theirs, (format_, format_), way)
+    ours = quantised_experts(theirs, (format_, format_), way)
     for weight in (theirs.gate_up_proj, theirs.down_proj):
         weight.copy_(quantise(weight, format_).dequantised())
     states = torch.randn(40, text.hidden_size).bfloat16()

@@ -16,10 +16,18 @@ from dg_lsp.model.fill import fill
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.loading import CheckpointError
-from dg_lsp.model.networks.quantized import Format, QuantizedExperts
+from dg_lsp.model.networks.quanta import Format
+from dg_lsp.model.networks.quantized import QuantizedExperts
 from dg_lsp.model.networks.streaming import load_quantised, quantised_size
 from dg_lsp.text.messages import Fill, Infill
-from tests.model.tiny import byte_tokenizer, encoded, save_checkpoint, tiny_network, write_manifest
+from tests.model.tiny import (
+    byte_tokenizer,
+    encoded,
+    quantised_experts,
+    save_checkpoint,
+    tiny_network,
+    write_manifest,
+)
 
 FORMATS = (Format(4, 128), Format(4, 64))
 EXPERTS = "model.decoder.layers.1.experts.down_proj"
@@ -50,7 +58,7 @@ def test_the_logits_are_those_of_the_network_quantised_in_memory(stored: tuple[P
     network.set_attn_implementation(GROUPED)
     layers = network.model.decoder.layers, network.model.encoder.language_model.layers
     for ours, twin in zip(*layers, strict=True):
-        ours.experts = twin.experts = QuantizedExperts.of(ours.experts, FORMATS)
+        ours.experts = twin.experts = quantised_experts(ours.experts, FORMATS)
     assert torch.equal(logits(found), logits(network))
     assert found.lm_head.weight is found.model.decoder.embed_tokens.weight
     assert found.model.decoder.layers[0].experts is found.model.encoder.language_model.layers[0].experts

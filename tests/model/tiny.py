@@ -17,7 +17,9 @@ from transformers.models.diffusion_gemma.generation_diffusion_gemma import (
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.networks.gemma import DiffusionGemma
-from dg_lsp.model.networks.quantized import Format, Packed, QuantizedExperts, QuantizedLinear, quantise
+from dg_lsp.model.networks.quanta import Format, quantise
+from dg_lsp.model.networks.quantized import QuantizedExperts, QuantizedLinear
+from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.model.prompts.styles import style_of
 from dg_lsp.training.shape import VISION
 
@@ -86,6 +88,17 @@ def canvas_logits(network: Any) -> Tensor:
     return logits.float()
 
 
+def quantised_experts(
+    experts: Any, formats: tuple[Format, Format], way: str | None = None
+) -> QuantizedExperts:
+    """Experts in few bits, from a module of transformers."""
+    weights = experts.gate_up_proj.detach(), experts.down_proj.detach()
+    gate_up, down = (
+        Packed.of(quantise(some, format_), way) for some, format_ in zip(weights, formats, strict=True)
+    )
+    return QuantizedExperts(gate_up, down, experts.act_fn)
+
+
 def pack_matrices(network: Any, bits: int = 4) -> Any:
     """`network` with each matrix of its layers that divides into groups in few bits; the others are as they were."""
     format_ = Format(bits, 32)
@@ -93,7 +106,7 @@ def pack_matrices(network: Any, bits: int = 4) -> Any:
         network.model.decoder.layers, network.model.encoder.language_model.layers, strict=True
     ):
         if layer.experts.down_proj.shape[-1] % format_.group == 0:
-            layer.experts = twin.experts = QuantizedExperts.of(layer.experts, (format_, format_))
+            layer.experts = twin.experts = quantised_experts(layer.experts, (format_, format_))
         for name, linear in [*layer.named_modules()]:
             is_own = isinstance(linear, torch.nn.Linear) and ("_attn." in name or "mlp." in name)
             if is_own and linear.in_features % format_.group == 0:

@@ -12,7 +12,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 from torch import Tensor
 
-from dg_lsp.model.networks.quantized import Format, Quanta, QuantizedError
+from dg_lsp.model.networks.quanta import Format, Quanta, QuantizedError
 
 Kind = GGMLQuantizationType
 PLAIN = {Kind.F32: torch.float32, Kind.F16: torch.float16, Kind.BF16: torch.bfloat16}

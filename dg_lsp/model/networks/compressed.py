@@ -10,7 +10,6 @@ files must be one of the network's, and the other way round.
 """
 
 import math
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,8 @@ from torch import Tensor
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.checkpoints import CheckpointError, read_json
-from dg_lsp.model.networks.quantized import GROUPS, Float4, Format, Packed, Quanta, halves_of
+from dg_lsp.model.networks.quanta import GROUPS, Format, Quanta, size_in
+from dg_lsp.model.networks.stacks import Float4, Packed, halves_of
 from dg_lsp.model.networks.streaming import VISION, Filling, tensors_of
 
 _ENTRY = "quantization_config"
@@ -102,12 +102,11 @@ def loaded_size(path: Path, bits: int) -> int:
         if ".experts." not in name:
             total += 2 * weights
         elif bits == 4:
-            total += weights * (4 / 8 + 4 / 32)
+            total += size_in(4, weights)
         elif kind == "U8":
             total += size + 4 * shape[0]  # a divisor for each output
         else:
-            # The smallest groups of 32 inputs have a scale and a zero of two bytes each.
-            total += size * (1 + 4 / 32 * (kind == "I8"))
+            total += size_in(8, size) if kind == "I8" else size
     return int(total)
 
 
@@ -201,9 +200,16 @@ class _Reading:
         """Return the stack of experts called `name`."""
         count, outputs, inputs = shape
         experts, _, own = name.rpartition(".")
-        matrices = self._experts(experts, _EXPERTS[own], (count, outputs, inputs))
+        each = (outputs // len(_EXPERTS[own]), inputs)
+
+        def matrix(number: int) -> _Matrix:
+            return _Matrix.joined(
+                [self._matrix(f"{experts}.{number}.{part}", each) for part in _EXPERTS[own]]
+            )
+
         if bits == 4:
-            return self._filling.pack(name, (matrix.dequantised() for matrix in matrices), inputs)
+            return self._filling.pack(name, shape, lambda number: matrix(number).dequantised())
+        matrices = map(matrix, range(count))
         if self._scheme.format == _NVFP4:
             some, device = [*matrices], self._filling.device
             return Float4(
@@ -216,13 +222,7 @@ class _Reading:
             raise self._filling.error(
                 f"{name} has {inputs} inputs, which do not divide into groups of {GROUPS[-1]}"
             )
-        return Packed.stacked(Packed.of(self._eight(matrix, group)) for matrix in matrices)
-
-    def _experts(self, experts: str, own: tuple[str, ...], shape: tuple[int, int, int]) -> Iterator[_Matrix]:
-        count, outputs, inputs = shape
-        each = (outputs // len(own), inputs)
-        for number in range(count):
-            yield _Matrix.joined([self._matrix(f"{experts}.{number}.{part}", each) for part in own])
+        return Packed.stacked(Packed.of(self._eight(one, group)) for one in matrices)
 
     def _eight(self, matrix: _Matrix, group: int) -> Quanta:
         """Return a matrix of int8 numbers as numbers around 128 in groups of `group` inputs."""

@@ -20,8 +20,11 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from dg_lsp.model.networks import blocks
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.causal import Causal
+from dg_lsp.model.networks.eight import Eight
 from dg_lsp.model.networks.gguf_file import GgufFile, Stored
-from dg_lsp.model.networks.quantized import Eight, Packed, QuantizedError, QuantizedLinear, best_way
+from dg_lsp.model.networks.quanta import QuantizedError
+from dg_lsp.model.networks.quantized import QuantizedLinear
+from dg_lsp.model.networks.stacks import Packed, best_way
 
 # The options of transformers' configuration, by the names of a header behind that of the architecture.
 _OPTIONS = {
@@ -69,12 +72,8 @@ def config_of(opened: GgufFile) -> Any:
         CheckpointError: an entry is missing, or says what is not understood.
     """
     kind, tensors = opened.architecture, opened.tensors
-    own = {n.removeprefix(f"{kind}."): v for n, v in opened.fields.items() if n.startswith(f"{kind}.")}
-    if unknown := sorted(own.keys() - {*_OPTIONS, *_HEAD, *_OTHER}):
-        raise opened.error(f"its header has {kind}.{unknown[0]}, which is not understood")
-    own.setdefault("attention.head_count_kv", own.get("attention.head_count"))
-    if missing := sorted(name for name in _OPTIONS if own.get(name) is None):
-        raise opened.error(f"its header has no {kind}.{missing[0]}")
+    own = opened.entries({*_OPTIONS, *_HEAD, *_OTHER}, _OPTIONS.keys() - {"attention.head_count_kv"})
+    own.setdefault("attention.head_count_kv", own["attention.head_count"])
     if own.get("rope.scaling.type", "none") != "none":
         raise opened.error(
             f"its rotary embeddings are scaled as {own['rope.scaling.type']}, which is not understood"

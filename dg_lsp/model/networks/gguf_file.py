@@ -7,7 +7,7 @@ The format is described in docs/gguf.md of ggml. The package gguf has a reader t
 import math
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError
 from dg_lsp.model.networks.blocks import check, row_bytes, weights_of
-from dg_lsp.model.networks.quantized import QuantizedError
+from dg_lsp.model.networks.quanta import QuantizedError
 
 GGUF = ".gguf"
 _VERSIONS = (2, 3)
@@ -68,6 +68,20 @@ class GgufFile:
     def architecture(self) -> str:
         """The kind of network, as the format names it."""
         return str(self.fields.get(_ARCHITECTURE))
+
+    def entries(self, known: Collection[str], needed: Collection[str]) -> dict[str, Any]:
+        """The entries of the header that begin with the architecture, by their names behind it.
+
+        Raises:
+            CheckpointError: one is none of `known`, or one of `needed` is missing.
+        """
+        kind = self.architecture
+        own = {n.removeprefix(f"{kind}."): v for n, v in self.fields.items() if n.startswith(f"{kind}.")}
+        if unknown := sorted(own.keys() - {*known}):
+            raise self.error(f"its header has {kind}.{unknown[0]}, which is not understood")
+        if missing := sorted(name for name in needed if own.get(name) is None):
+            raise self.error(f"its header has no {kind}.{missing[0]}")
+        return own
 
     def read(self, stored: Stored, first: int = 0, last: int | None = None) -> Tensor:
         """The rows from `first` up to `last` of a tensor, uint8 [rows, bytes].

@@ -9,11 +9,13 @@ import re
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.model.networks import blocks
 from dg_lsp.model.networks.gguf_file import GgufFile, Stored
-from dg_lsp.model.networks.quantized import Packed
+from dg_lsp.model.networks.quanta import size_in
+from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.model.networks.streaming import Filling
 
 KIND = "diffusion-gemma"
@@ -98,11 +100,7 @@ def config_of(opened: GgufFile) -> DiffusionGemmaConfig:
     Raises:
         CheckpointError: an entry is missing, or says what is not understood.
     """
-    own = {n.removeprefix(f"{KIND}."): v for n, v in opened.fields.items() if n.startswith(f"{KIND}.")}
-    if unknown := sorted(own.keys() - {*_OPTIONS, *_APART, *_EQUAL, *_FIXED}):
-        raise opened.error(f"its header has {KIND}.{unknown[0]}, which is not understood")
-    if missing := sorted({*_OPTIONS, *_APART[:4]} - own.keys()):
-        raise opened.error(f"its header has no {KIND}.{missing[0]}")
+    own = opened.entries({*_OPTIONS, *_APART, *_EQUAL, *_FIXED}, {*_OPTIONS, *_APART[:4]})
     wanted = _FIXED | {name: own[other] for name, other in _EQUAL.items()}
     for name, value in wanted.items():
         if own.get(name, value) != value:
@@ -179,10 +177,8 @@ def loaded_size(opened: GgufFile, bits: int) -> int:
     """The bytes that `load_gguf_gemma` takes for the network in `opened`: experts in few bits, the rest in bf16."""
     total = 0.0
     for stored in opened.tensors.values():
-        kept = 4 if blocks.has_four_bits(stored.kind) else min(bits, 8)
-        # The smallest groups of 32 inputs have a scale and a zero of two bytes each.
-        share = kept / 8 + 4 / 32 if ".experts." in _name_of(stored.name) else 2
-        total += math.prod(stored.shape) * share
+        size, kept = math.prod(stored.shape), 4 if blocks.has_four_bits(stored.kind) else min(bits, 8)
+        total += size_in(kept, size) if ".experts." in _name_of(stored.name) else 2 * size
     return int(total)
 
 
@@ -198,9 +194,12 @@ def _name_of(name: str) -> str:
 
 def _experts(opened: GgufFile, stored: Stored, filling: Filling, name: str) -> Packed:
     """The stack of experts in `stored`, one expert after another."""
-    count, outputs, inputs = stored.shape
-    raw = (torch.cat([*opened.pieces(stored, n * outputs, (n + 1) * outputs)]) for n in range(count))
+    count, outputs, _ = stored.shape
+
+    def raw(number: int) -> Tensor:
+        return torch.cat([*opened.pieces(stored, number * outputs, (number + 1) * outputs)])
+
     if blocks.has_four_bits(stored.kind):
-        quanta = (blocks.quanta_of(stored.kind, expert.to(filling.device)) for expert in raw)
+        quanta = (blocks.quanta_of(stored.kind, raw(n).to(filling.device)) for n in range(count))
         return Packed.stacked(Packed.of(expert) for expert in quanta)
-    return filling.pack(name, (blocks.weights_of(stored.kind, expert) for expert in raw), inputs)
+    return filling.pack(name, stored.shape, lambda number: blocks.weights_of(stored.kind, raw(number)))

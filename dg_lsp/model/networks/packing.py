@@ -2,7 +2,7 @@
 
 The folder has the source's small files, a dg_lsp.json with an entry "packed", and files packed-NNNNN.safetensors.
 "packed" has the `bits` of the experts, and the `order` in which their matrices are stored: "cpu" is that of torch's
-kernel for four bits on a CPU, "rows" that of quantized.py's other ways. A tensor has the name that it has in the
+kernel for four bits on a CPU, "rows" that of the other ways in stacks.py. A tensor has the name that it has in the
 source: as it is, in bf16, or, of a stack of experts, in parts called NAME.quanta and NAME.both ("cpu": see `Packed`),
 or NAME.quanta, NAME.scale and NAME.zero ("rows"). The tensor `_PROBE` is a fixed matrix in the order "cpu", which
 differs from one kind of CPU to another: where the kernel of this machine has another order, the folder is refused.
@@ -10,6 +10,8 @@ differs from one kind of CPU to another: where the kernel of this machine has an
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from dg_lsp.checkpoints import CheckpointError, read_about
-from dg_lsp.model.networks.quantized import Format, Packed, QuantizedError, best_way, quantise
-from dg_lsp.model.networks.streaming import Filling, tensors_of
+from dg_lsp.model.networks.quanta import Format, QuantizedError, quantise
+from dg_lsp.model.networks.stacks import Packed, best_way
+from dg_lsp.model.networks.streaming import Filling, files_of, tensors_in
 
 ENTRY = "packed"  # of dg_lsp.json
-_SHARD = 1 << 30  # bytes after which the next file is begun
+_SHARD = 1 << 29  # bytes after which the next file is begun
 _PARTS = {"cpu": ("quanta", "both"), "rows": ("quanta", "scale", "zero")}
 _PROBE = "packing.probe"
 
@@ -33,34 +36,76 @@ def is_packed(path: Path) -> bool:
     return path.is_dir() and ENTRY in read_about(path)
 
 
-def write_packed(
-    source: Path, to: Path, device: str, bits: int, progress: Callable[[int], None] = lambda _: None
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The calls that packing makes.
+
+    read: with the bytes of the source that have been read. file: in other threads, with each file of the source while
+    it is read, and with each file that has been written, so that none has to be read from the disk twice.
+    """
+
+    read: Callable[[int], object] = lambda _: None
+    file: Callable[[Path], object] = lambda _: None
+
+
+def write_packed(source: Path, to: Path, device: str, bits: int, watch: Watch = Watch()) -> dict[str, Any]:
     """Write the weights of the checkpoint in `source` to the folder `to` in `bits` bits, in the order for `device`.
 
-    One matrix and one file of the result are in memory at a time. progress: called with the bytes of `source` that have
-    been read. Returns the entry "packed" of dg_lsp.json.
+    One stack of matrices and two files of the result are in memory at a time. Returns the entry for dg_lsp.json.
 
     Raises:
         CheckpointError: a tensor is missing, unknown, misshapen or not finite, or the device cannot compute so.
     """
-    filling = Filling(source, device, bits)
+    filling, read = Filling(source, device, bits), 0
     order = _order(filling, bits)
-    shard, size, number, read = _probe() if order == "cpu" else {}, 0, 1, 0
-    for name, stored in tensors_of(source):
-        value = filling.converted(name, stored)
-        parts = _parts_of(name, value, order) if isinstance(value, Packed) else {name: value}
-        shard |= {key: part.cpu().contiguous() for key, part in parts.items()}
-        size += sum(part.nbytes for part in parts.values())
-        if size >= _SHARD:
-            save_file(shard, to / f"packed-{number:05}.safetensors")
-            shard, size, number = {}, 0, number + 1
-        read += 2 * math.prod(stored.get_shape())
-        progress(read)
-    if shard:
-        save_file(shard, to / f"packed-{number:05}.safetensors")
-    filling.check_complete()
+    with ThreadPoolExecutor(2) as beside:
+        shards = _Shards(to, _probe() if order == "cpu" else {}, watch, beside)
+        for file in files_of(source):
+            watched = beside.submit(watch.file, file)
+            for name, stored in tensors_in(file):
+                value = filling.converted(name, stored)
+                shards.take(_parts_of(name, value, order) if isinstance(value, Packed) else {name: value})
+                read += 2 * math.prod(stored.get_shape())
+                watch.read(read)
+            watched.result()
+        filling.check_complete()
+        shards.finish()
     return {"bits": bits, "order": order}
+
+
+class _Shards:
+    """The files of a packed folder, each written by the threads `beside` when it is full, one after another.
+
+    first: the tensors that the first file begins with.
+    """
+
+    def __init__(self, to: Path, first: dict[str, Tensor], watch: Watch, beside: Executor) -> None:
+        self._to, self._tensors, self._watch, self._beside = to, first, watch, beside
+        self._written = list[Future[None]]()
+
+    def take(self, tensors: dict[str, Tensor]) -> None:
+        """Take `tensors` by their names."""
+        self._tensors |= {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+        if sum(tensor.nbytes for tensor in self._tensors.values()) >= _SHARD:
+            self._begin()
+
+    def finish(self) -> None:
+        """Write the tensors that are left, and wait until all files are written."""
+        if self._tensors:
+            self._begin()
+        self._written[-1].result()
+
+    def _begin(self) -> None:
+        """Begin to write the tensors taken so far, once the file before is written."""
+        if self._written:
+            self._written[-1].result()
+        file = self._to / f"packed-{len(self._written) + 1:05}.safetensors"
+        self._written.append(self._beside.submit(self._write, self._tensors, file))
+        self._tensors = {}
+
+    def _write(self, tensors: dict[str, Tensor], file: Path) -> None:
+        save_file(tensors, file)
+        self._watch.file(file)
 
 
 def load_packed(path: Path, device: str, bits: int) -> Any:
@@ -86,7 +131,7 @@ def load_packed(path: Path, device: str, bits: int) -> Any:
     if order != _order(filling, stored_bits):
         other = "a CPU" if order == "cpu" else "a GPU"
         raise CheckpointError(f"{path} is packed for {other}; run dg-lsp pack again with --device {device}")
-    for file in sorted(path.glob("*.safetensors")):
+    for file in files_of(path):
         with safe_open(file, "pt") as opened:
             _take(filling, {key: opened.get_tensor(key) for key in opened.keys()}, order, stored_bits)  # noqa: SIM118
     filling.check_complete()

@@ -6,7 +6,8 @@ transformers' DiffusionGemma; knows no tokenizer and no manifest.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,10 @@ from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.networks.loading import FETCH_AGAIN, SPREAD, CheckpointError, device_map
 from dg_lsp.model.networks.norms import fuse_norms
-from dg_lsp.model.networks.quantized import (
-    GROUPS,
-    Float4,
-    Format,
-    Packed,
-    QuantizedError,
-    QuantizedExperts,
-    quantise_each,
-)
+from dg_lsp.model.networks.quanta import GROUPS, Format, QuantizedError, quantise, size_in
+from dg_lsp.model.networks.quantized import QuantizedExperts
 from dg_lsp.model.networks.replay import enable
+from dg_lsp.model.networks.stacks import Float4, Packed
 from dg_lsp.settings import GRAPHS
 
 VISION = ("vision_tower.", "embed_vision.")  # dropped: text needs none of it
@@ -43,7 +38,9 @@ def load_quantised(path: Path, device: str, bits: int) -> Any:
     """
     filling = Filling(path, device, bits)
     for name, stored in tensors_of(path):
-        filling.keep(name, filling.converted(name, stored))
+        value = filling.converted(name, stored)
+        # A mapped tensor is copied: the network does not depend on the file.
+        filling.keep(name, value if isinstance(value, Packed) else value.clone())
     return filling.finish()
 
 
@@ -52,18 +49,27 @@ def quantised_size(path: Path, bits: int) -> int:
     total = 0.0
     for name, stored in tensors_of(path):
         size = math.prod(stored.get_shape())
-        # The smallest groups of 32 inputs have a scale and a zero of two bytes each.
-        total += size * (bits / 8 + 4 / 32 if ".experts." in name and bits < 16 else 2)
+        total += size_in(bits, size) if ".experts." in name and bits < 16 else 2 * size
     return int(total)
 
 
 def tensors_of(path: Path) -> Iterator[tuple[str, Any]]:
     """The names and slices of the tensors in the files of `path` that text needs."""
-    for file in sorted(path.glob("*.safetensors")):
-        with safe_open(file, "pt") as opened:
-            for name in opened.keys():  # noqa: SIM118 - it is no dict
-                if not any(part in name for part in VISION):
-                    yield name, opened.get_slice(name)
+    for file in files_of(path):
+        yield from tensors_in(file)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of `path` that have tensors."""
+    return sorted(path.glob("*.safetensors"))
+
+
+def tensors_in(file: Path) -> Iterator[tuple[str, Any]]:
+    """The names and slices of the tensors in `file` that text needs."""
+    with safe_open(file, "pt") as opened:
+        for name in opened.keys():  # noqa: SIM118 - it is no dict
+            if not any(part in name for part in VISION):
+                yield name, opened.get_slice(name)
 
 
 def empty_network(config: Any) -> Any:
@@ -124,13 +130,13 @@ class Filling:
         self._left -= {n for n in self._left if n == name or self._known.get(n) is where}
 
     def converted(self, name: str, stored: Any) -> Tensor | Packed:
-        """Return the tensor called `name` from its slice of a file: experts packed, others in bf16."""
+        """Return the tensor called `name` from its slice of a file: experts packed, others in bf16, maybe mapped."""
         self.arrive(name, stored.get_shape())
         if name.rpartition(".")[0].endswith(".experts"):
-            return self._pack(name, stored)
+            return self.pack(name, stored.get_shape(), lambda expert: stored[expert])
         if name in self._scalars:
             return self._checked(name, stored[:])
-        return self._checked(name, stored[:]).to(self.device, torch.bfloat16, copy=True)
+        return self._checked(name, stored[:]).to(self.device, torch.bfloat16)
 
     def keep(self, name: str, value: Tensor | Packed | Float4) -> None:
         """Put a tensor that has arrived into the network, with `finish`."""
@@ -166,21 +172,30 @@ class Filling:
             enable(self._network)
         return self._network.to(self.device).eval()
 
-    def _pack(self, name: str, stored: Any) -> Packed:
-        count, *_, inputs = stored.get_shape()
-        return self.pack(name, (self._checked(name, stored[expert]) for expert in range(count)), inputs)
+    def pack(self, name: str, shape: Sequence[int], weights: Callable[[int], Tensor]) -> Packed:
+        """Quantise the experts called `name` on the device. weights: those of the expert with a number.
 
-    def pack(self, name: str, experts: Iterable[Tensor], inputs: int) -> Packed:
-        """Quantise one expert after the other on the device; none but its own numbers stay."""
-        format_ = Format(self._bits, next((group for group in GROUPS if inputs % group == 0), GROUPS[-1]))
-        weights = (expert.to(self.device) for expert in experts)
+        On a CPU as many at once as it has threads, each by one thread: their operations are too short to be shared.
+        """
+        group = next((group for group in GROUPS if shape[-1] % group == 0), GROUPS[-1])
+        format_, threads = Format(self._bits, group), torch.get_num_threads()
+
+        def packed(expert: int) -> Packed:
+            quanta = quantise(weights(expert).to(self.device)[None], format_)
+            self._checked(name, quanta.scale)
+            return Packed.of(quanta)
+
+        at_once = threads if self.device.type == "cpu" else 1
         try:
-            return Packed.of(quantise_each(weights, format_))
+            with ThreadPoolExecutor(at_once, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                return Packed.stacked(pool.map(packed, range(shape[0])))
         except QuantizedError as error:
             raise self.error(f"{name}: {error}") from error
+        finally:
+            torch.set_num_threads(threads)  # the number is also that of threads that begin later
 
     def _checked(self, name: str, value: Tensor) -> Tensor:
-        if not bool(torch.isfinite(value).all()):
+        if not all(bool(torch.isfinite(extreme)) for extreme in value.aminmax()):
             raise self.error(f"{name} holds numbers that are not finite")
         return value
 
