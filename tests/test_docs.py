@@ -83,6 +83,22 @@ def test_each_module_and_file_that_a_page_names_is_there():
     assert not missing
 
 
+def test_each_module_of_a_package_and_each_name_in_it_that_a_page_names_is_there() -> None:
+    root = PAGE.parents[1]
+    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in found if path.name != "measured-once.md")
+    tops = (root, root / "dg_lsp", root / "dg_lsp/text", root / "dg_lsp/model")
+    paths = {
+        name: [top / name for top in tops if (top / name).exists()]
+        for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text)
+    }
+    assert len(paths) > 50 and not [name for name, found in paths.items() if not found]
+    for name, module in re.findall(r"`(\w+)` in `((?:[a-z_]+/)+[a-z_]+\.py)`", text):
+        assert re.search(rf"\b{name}\b", paths[module][0].read_text(encoding="utf-8")), (
+            f"{name} is not in {module}"
+        )
+
+
 def test_each_heading_that_a_page_points_to_is_there():
     root = PAGE.parents[1]
     # `test_readme.py` sees to README and docs.

@@ -16,7 +16,7 @@ from itertools import islice
 from tree_sitter import Tree
 
 from benchmarks.gaps.case import Change, behind_comments, moved
-from benchmarks.gaps.place import Span
+from benchmarks.gaps.place import Span, shared_start
 from benchmarks.gaps.places import Spot
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
@@ -179,8 +179,8 @@ def _parsed(language: Language, data: bytes, whole: bytes) -> Tree:
     Raises:
         OutOfTime: parsing takes too long.
     """
-    first = _common(data, whole)
-    behind = _common(data[first:][::-1], whole[first:][::-1])
+    first = shared_start(data, whole)
+    behind = shared_start(data[first:][::-1], whole[first:][::-1])
     span = first, len(data) - behind
     return language.reparse(_tree(language, data), data, span, whole[first : len(whole) - behind])
 
@@ -188,15 +188,6 @@ def _parsed(language: Language, data: bytes, whole: bytes) -> Tree:
 @lru_cache(maxsize=64)
 def _tree(language: Language, data: bytes) -> Tree:
     return language.parse(data)
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """The number of first bytes that two texts have in common."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low
 
 
 def _is_sense(language: str, data: bytes) -> bool:

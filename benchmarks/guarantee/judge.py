@@ -11,7 +11,7 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor, QueryError, Tree
 
-from benchmarks.gaps.place import line_of
+from benchmarks.gaps.place import line_of, shared_start
 from benchmarks.gaps.valid import is_python
 from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import Language
@@ -135,7 +135,7 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
     # 1.
     start, end, text = changed(before.data, after.data)
     # 2.
-    outside = not _keeps_round(before.data, after.data, claim.gap)
+    outside = not _keeps_around(before.data, after.data, claim.gap)
     # 3.
     removed = _removed(before.data, (start, end), text)
     near = marks(before, (start, end))
@@ -167,8 +167,8 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
 def changed(old: bytes, new: bytes) -> tuple[int, int, bytes]:
     """The shortest span of `old` that was replaced, and the text in its place in `new`."""
     most = min(len(old), len(new))
-    start = _shared(old[:most], new[:most])
-    back = _shared(old[start:][::-1], new[start:][::-1])
+    start = shared_start(old[:most], new[:most])
+    back = shared_start(old[start:][::-1], new[start:][::-1])
     return start, len(old) - back, new[start : len(new) - back]
 
 
@@ -228,16 +228,7 @@ def _compiles(language: Language, query: str) -> bool:
     return True
 
 
-def _shared(one: bytes, other: bytes) -> int:
-    """The number of bytes that both begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low
-
-
-def _keeps_round(old: bytes, new: bytes, gap: Span) -> bool:
+def _keeps_around(old: bytes, new: bytes, gap: Span) -> bool:
     """Return whether `new` begins and ends with the text around `gap` in `old`."""
     before, behind = old[: gap[0]], old[gap[1] :]
     return len(before) + len(behind) <= len(new) and new.startswith(before) and new.endswith(behind)
