@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the checkpoint and say how to use it; 0 when it is there.
+    """Fetch the checkpoint and say how to use it; return 0 once it is fetched.
 
     Raises:
         UsageError: it cannot be fetched.
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wrong(arguments: argparse.Namespace) -> str:
-    """Return why there is nothing to fetch for `arguments`, and what there is."""
+    """Return why there is nothing to fetch for `arguments`, and the names that can be fetched."""
     if arguments.name in OFFERED:
         return f"--revision is for a checkpoint of the hub; {arguments.name} has one version"
     if arguments.name == EMBEDDED:
@@ -101,7 +101,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
 
 
 def _is_pinned(name: str, file: str | None) -> bool:
-    """Return whether the checkpoint `name` of the hub is here, with the weights of `file` if that is given."""
+    """Return whether the checkpoint `name` of the hub is fetched, with the weights of `file` if that is given."""
     pin = pinned(name)
     return pin is not None and folder_of(name).exists() and (not file or Path(file).name in pin.files)
 
@@ -162,7 +162,7 @@ def _get(name: str, file: Path | None, tell: Callable[[str], None]) -> None:
 
 
 def is_current(name: str) -> bool:
-    """Return whether the checkpoint `name` of OFFERED is here in the form that this release makes."""
+    """Return whether the checkpoint `name` of OFFERED is fetched in the form that this release makes."""
     from dg_lsp.training import coder
 
     if not folder_of(name).is_dir():

@@ -167,16 +167,16 @@ def report(outcome: Outcome) -> int:
 
 
 def index_for(document: Document, settings: Settings, kind: Kind) -> Index | None:
-    """Return an index of the files near `document`; None where it is of no use for a gap of `kind`.
+    """Return an index of the files near `document`; None if it is useless for a gap of `kind`.
 
-    It is of use for a part of a line, which may be found in other files, and to a model that reads definitions.
+    It is useful for a part of a line, which other files may contain, and for a model that reads definitions.
     """
     path, useful = path_of(document.uri), kind in PARTS or definitions_for(settings) > 0
     return index_near(Path(path), settings) if settings.related and path and useful else None
 
 
 def teller() -> Callable[[Status], None]:
-    """Return a function that says on stderr how far the engine's start is, no sentence twice."""
+    """Return a function that reports the engine's start on stderr, each sentence once."""
     said: set[str] = set()
 
     def tell(status: Status) -> None:

@@ -50,7 +50,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
 
 
 def say(sentence: str) -> None:
-    """Print a sentence for the user on stderr, where it is in nobody's way."""
+    """Print a sentence for the user on stderr, apart from the output."""
     print("dg-lsp:", sentence, file=sys.stderr, flush=True)
 
 
@@ -69,7 +69,7 @@ def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
 def check_output(path: str | Path | None) -> None:
     """Do nothing if a file can be written at `path`, or where there is none to write: None, or `-` for stdout.
 
-    Called before the work, whose result would else be lost at its end.
+    Call it before the work, so that the result is not lost at the end.
 
     Raises:
         UsageError: it cannot be written.

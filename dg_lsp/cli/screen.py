@@ -19,7 +19,7 @@ from dg_lsp.text.messages import Draft, Run
 
 _UNSURE = 3.0  # nats at which the shade is full
 _ABOVE, _BELOW = 4, 3  # lines of context that are shown, unless the terminal is too low for them
-# Categories of characters that steer a terminal, turn the direction of writing, join others, or have no certain width.
+# Categories of characters that control a terminal, change the direction of text, join others, or have no fixed width.
 _UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -80,8 +80,8 @@ def picture(draft: Draft, context: Context, *, colours: bool, height: int = 10_0
 class Screen:
     """Shows Drafts on `stream`: a terminal is repainted, elsewhere steps 1, 2, 4, 8 ... and the last are written.
 
-    `sides` is the text before and after the gap. Nothing is slowed down, so that the times shown are true. Close it,
-    so that the terminal gets its cursor back.
+    `sides` is the text before and after the gap. Nothing is slowed down, so that the times shown are real. Close it to
+    restore the terminal's cursor.
     """
 
     def __init__(self, stream: TextIO, sides: tuple[str, str]) -> None:

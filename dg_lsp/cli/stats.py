@@ -63,10 +63,8 @@ def _table(counts: Counts) -> list[str]:
 
 def _row(names: tuple[str, ...], of: Counter[str]) -> Sequence[str]:
     """Return the cells of a row of the table."""
-    taken, keys = (
-        of["taken"] + of["typed"],
-        [f"{of[kind]} {kind}" for kind in ("tab", "word", "line") if of[kind]],
-    )
+    taken = of["taken"] + of["typed"]
+    keys = [f"{of[kind]} {kind}" for kind in ("tab", "word", "line") if of[kind]]
     return (
         *names,
         str(of["shown"]),

@@ -77,7 +77,7 @@ def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] =
 
 
 def check_wanted(path: Path, settings: Settings) -> None:
-    """Do nothing if the settings let the file at `path` be filled; it is not read.
+    """Check that the settings let the file at `path` be filled; it is not read.
 
     Raises:
         UsageError: it is excluded, or git ignores it and such files are left out.
@@ -103,7 +103,7 @@ def why_excluded(path: Path, settings: Settings) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Do nothing if the file at `path` may be replaced.
+    """Check that the file at `path` may be replaced.
 
     A mode without any write permission counts even for root, whom no permission stops: version control and generators
     protect files that way.
@@ -125,12 +125,12 @@ def check_writable(path: Path) -> None:
 
 
 def replace_file(path: Path, old: bytes, new: bytes) -> None:
-    """Put `new` in the place of `old`: readers see one or the other. Keeps mode, owner and links.
+    """Replace the text `old` of the file at `path` by `new` at once. Mode, owner and links stay.
 
     A file with several hard links is written in place, so that all its names keep showing one text.
 
     Raises:
-        UsageError: the file does not hold `old` any more, or cannot be written.
+        UsageError: the file no longer contains `old`, or cannot be written.
     """
     check_writable(path)
     path = path.resolve()

@@ -57,8 +57,8 @@ _FAILED = re.compile(
 class Ran:
     """The end of a run.
 
-    status: the exit status, None if it took too long. words: what it said last. failed, passed: how many tests it
-    counts; None where it counts none that we know of. named: the first test that failed.
+    status: the exit status, None if it took too long. words: the last line of its output. failed, passed: how many
+    tests it counts, None if none. named: the first test that failed.
     """
 
     status: int | None
@@ -159,10 +159,10 @@ def backup_of(path: Path) -> Path:
 
 
 def check_no_backup(path: Path) -> None:
-    """Do nothing unless an earlier run was killed in the middle of a trial of `path`.
+    """Check that no earlier run was killed in the middle of a trial of `path`.
 
     Raises:
-        UsageError: it was, and its backup is still there.
+        UsageError: one was, and its backup still exists.
     """
     backup = backup_of(path)
     if backup.exists():

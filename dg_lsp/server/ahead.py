@@ -15,10 +15,10 @@ class Ahead:
         self._work: tuple[Document, int, asyncio.Future[list[Edit]]] | None = None
 
     def begin(self, document: Document, cursor: int, work: Coroutine[Any, Any, list[Edit]]) -> None:
-        """Begin `work`, ghost text at `cursor` of a `document` that does not exist yet, in place of older work."""
+        """Begin `work`, ghost text at `cursor` of an expected `document`; older work is cancelled."""
         self.stop()
         task = asyncio.ensure_future(work)
-        # Nobody may ever ask for its result.
+        # Its result may never be used.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._work = document, cursor, task
 

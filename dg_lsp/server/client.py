@@ -1,4 +1,4 @@
-"""Client: the messages to the editor or bot at the other end. The one module that hands them to the Server."""
+"""Client: the messages to the editor or bot. No other module sends them."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ class Client:
         self._warned: set[str] = set()
 
     def introduce(self, params: types.InitializeParams) -> None:
-        """Keep what the client says of itself. Its option commandPrefix is put before the names of the commands.
+        """Keep the capabilities and options of the client; its option commandPrefix prefixes the names of the commands.
 
         Two clients in one editor may not use the same names.
         """
@@ -60,7 +60,7 @@ class Client:
             self._show(types.MessageType.Warning, message)
 
     def inform(self, message: str) -> None:
-        """Show a message to the user, who has asked for something."""
+        """Show a message about something that the user has requested."""
         self._show(types.MessageType.Info, message)
 
     def send_status(self, status: dict[str, Any]) -> None:
@@ -89,7 +89,7 @@ class Client:
         return Progress(self._server.work_done_progress, title, token, self.can)
 
     async def settings(self) -> Any:
-        """Return the settings that the client has for this server; None if it does not say."""
+        """Return the client's settings for this server; None if it does not send them."""
         items = [types.ConfigurationItem(section=SECTION)]
         try:
             (found,) = await self._server.workspace_configuration_async(types.ConfigurationParams(items))

@@ -56,7 +56,7 @@ class Progress:
             self._sender.report(self._token, report)
 
     def report_loading(self, status: Status) -> None:
-        """Report how far the engine is loaded."""
+        """Report how much of the engine is loaded."""
         if status.state in ("starting", "loading"):
             self.report(name_of_state(status), int(status.done * 100))
 

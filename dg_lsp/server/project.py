@@ -59,7 +59,7 @@ class Project:
         return self.index
 
     def begin(self, uri: str, settings: Settings) -> None:
-        """Begin to read the files of the folders, those nearest to `uri` first, unless that was done a while ago."""
+        """Begin to read the files of the folders, those nearest to `uri` first, unless they were read recently."""
         if time.monotonic() >= self._due and not self._reading:
             self._rules = Rules(tuple(self._folders()), settings.exclude, settings.exclude_ignored)
             self._due = math.inf
@@ -81,7 +81,7 @@ class Project:
         self.changed([uri])
 
     def changed(self, uris: Iterable[str]) -> None:
-        """Read the files `uris` again, or for the first time, if they may be read; what is gone is dropped."""
+        """Read the files `uris` again, or for the first time, if they may be read; drop deleted ones."""
         if self._rules is None:
             return
         for uri in uris:
@@ -136,7 +136,7 @@ class Project:
         yield from files_near(start, rules, stop.is_set)
 
     def _read(self, index: Index, files: Iterator[Path], stop: threading.Event) -> None:
-        """Put `files`, and those that have changed, into `index` until it is full or `stop` is set."""
+        """Add `files`, and the changed files, to `index` until it is full or `stop` is set."""
         with suppress(AttributeError, OSError):
             # Linux knows a priority of each thread; elsewhere it would be that of the server.
             os.sched_getaffinity(0)
@@ -165,7 +165,7 @@ class Project:
             return True
 
     def _put_changed(self, index: Index, uri: str, stop: threading.Event) -> None:
-        """Put the file `uri`, which has changed, into `index` if it may be read; else drop it."""
+        """Add the changed file `uri` to `index` if it may be read; else drop it."""
         path, rules = Path(path_of(uri)), self._rules
         if rules is not None and may_be_read(path, rules):
             self._put(index, path, stop)
@@ -173,7 +173,7 @@ class Project:
             index.drop(uri)
 
     def _put(self, index: Index, path: Path, stop: threading.Event) -> bool:
-        """Put the file at `path` into `index` unless it is in; whether there is room for more."""
+        """Add the file at `path` to `index` unless it contains it; return whether there is room for more."""
         uri = path.as_uri()
         # The text of an open document is newer than its file.
         if key_of(uri) in self._open or index.stamp(uri) == (stamp_of(path) or ()):

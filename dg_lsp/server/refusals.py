@@ -19,7 +19,7 @@ class Refusals:
     def __init__(self) -> None:
         self._excluded: dict[str, str] = {}
         self._ignored: dict[str, asyncio.Future[bool]] = {}
-        # Threads of its own, as git may hang, and must not fill those that requests are served by.
+        # Own threads: git may hang, and must not block the threads that serve requests.
         self._gits = ThreadPoolExecutor(_GITS, "git")
 
     def reason(self, uri: str, language: str, settings: Settings, folders: Sequence[str]) -> str:
@@ -50,7 +50,7 @@ class Refusals:
         self._excluded.clear()
 
     def opened(self, uri: str) -> None:
-        """Compare the document `uri` with the globs again, whose file may be another one now."""
+        """Compare the document `uri` with the globs again: its file may be a different one now."""
         self._excluded.pop(uri, None)
 
     def closed(self, uri: str) -> None:

@@ -69,8 +69,8 @@ class Session:
     def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
         """Apply the settings of a client and of its workspace, as `configured` does; return a sentence for each error.
 
-        Offers made with other settings are dropped. Work ends, and the index is read again, where other files may be
-        read from now on.
+        Offers made with other settings are dropped. If other files may be read from now on, work ends and the index is
+        read again.
         """
         before, base = self._workspace.settings, self._workspace.base
         if self._picked:
@@ -192,7 +192,7 @@ class Session:
             _log.error("the engine was not started: %s", type(error).__name__)
 
     async def loaded(self) -> Engine | None:
-        """Return the engine if it was asked before and is loaded: what nobody has asked for must not load a model."""
+        """Return the engine if it was used before and is loaded: unrequested work must not load a model."""
         engine = self._engine
         if not isinstance(engine, Remote):
             return engine
@@ -210,20 +210,18 @@ class Session:
             async with asyncio.timeout(_SOON):
                 status = await self.status()
         if settings.engine_url:
-            name, why = (
-                status.checkpoint if status else "",
-                "the server that engineUrl names chooses the model",
-            )
-            return [Model(name or settings.engine_url, 0, 0, None, None, (), "in use", why)]
+            name = (status.checkpoint if status else "") or settings.engine_url
+            why = "the server that engineUrl names chooses the model"
+            return [Model(name, 0, 0, None, None, (), "in use", why)]
         return await asyncio.to_thread(models, settings, status.memory if status else 0)
 
     async def use(self, checkpoint: str) -> None:
-        """Fill with `checkpoint` from now on, in place of that of the settings; its engine starts with `warm`.
+        """Use `checkpoint` from now on instead of the one in the settings; its engine starts with `warm`.
 
-        The engine of the old one runs on for other windows, unless its memory is needed.
+        The old engine continues to run for other windows, unless its memory is needed.
 
         Raises:
-            EngineError: it is not here, or does not fit the memory.
+            EngineError: it is not fetched, or does not fit in memory.
         """
         found = {one.name: one for one in await self.models()}
         one = found.get(checkpoint)
@@ -249,7 +247,7 @@ class Session:
             self._cancel(uri, task)
 
     def closed(self, uri: str) -> None:
-        """Cancel the work on the document `uri`, and drop its text, its fills, and the fills with text from it."""
+        """Cancel the work on the document `uri`; drop its text, its fills, and the fills that contain text from it."""
         self.changed(uri)
         self.ahead.stop()
         self.offers.closed(uri)
@@ -273,7 +271,7 @@ class Session:
             task.cancel()
 
     async def close(self) -> None:
-        """Cancel all work and close the connections to the engine, whose process runs on."""
+        """Cancel all work and close the connections to the engine, whose process continues to run."""
         self._workspace.project.forget()
         self._workspace.refusals.close()
         self._stop_work()

@@ -1,4 +1,4 @@
-"""The status that the client gets: the state of the engine, the reason, and the end of the last request.
+"""The status that the client gets: the state of the engine, the reason, and the result of the last request.
 
 Knows the engine's Status; knows no protocol type and starts nothing.
 """
@@ -24,7 +24,7 @@ _IDLE = "no engine is running; the first request starts it"
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The end of the last request for ghost text or a fill: an offer, or `why` there was none.
+    """The result of the last request for ghost text or a fill: an offer, or `why` there was none.
 
     chance, source: those of the fill that was offered. note: both in words for the user. files: the uris of the files
     that candidates for it were found in.
@@ -66,7 +66,7 @@ class StatusBoard:
         self._send_now()
 
     def begin(self, checkpoint: str) -> None:
-        """Forget the engine, in whose place one with `checkpoint` comes."""
+        """Forget the engine; one with `checkpoint` replaces it."""
         self.checkpoint, self.engine = checkpoint, None
         self._send_now()
 
@@ -80,7 +80,7 @@ class StatusBoard:
             self._watchers.remove(watch)
 
     def record(self, last: Last) -> None:
-        """Keep the end of a request and send it: at once, or 0.1 seconds after the last notification."""
+        """Keep the result of a request and send it: at once, or 0.1 seconds after the last notification."""
         self.last = last
         if self._timer is None:
             loop = asyncio.get_running_loop()

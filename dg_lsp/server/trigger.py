@@ -1,4 +1,4 @@
-"""The trigger: the reasons, from the last deeds of a user, why ghost text that nobody asked for would disturb."""
+"""The trigger: why ghost text would disturb the user now, and how long it waits, by the last changes and keys."""
 
 import re
 import statistics
@@ -15,11 +15,10 @@ from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.syntax.lexer import line_start
 
 # erased: by one key; deleted: more than that; taken: of ghost text; unknown: the client does not say where.
-Deed = Literal["typed", "erased", "deleted", "pasted", "taken", "undone", "unknown"]
+Action = Literal["typed", "erased", "deleted", "pasted", "taken", "undone", "unknown"]
 
-_KEY = (
-    2  # characters that one key inserts or erases at most, beside white space: an emoji, a pair of brackets
-)
+# The most characters that one key inserts or erases, beside white space: an emoji, a pair of brackets.
+_KEY = 2
 _ENOUGH = 3  # erased characters after which the user is about to write something else
 # Keys whose pace is known, and at least to know it; the seconds of a break, which is no pace.
 _KEYS, _FEW, _BREAK = 20, 5, 1.0
@@ -29,20 +28,20 @@ _SLOWER, _LONGEST = 1.5, 0.3
 _SHARE, _FILLS = 0.25, 16
 _SEEN = 500  # earlier texts of a document that are remembered, each by a hash
 _WORD = re.compile(r"[\w.$@#!?:-]+(\(\))?")  # as a completion menu inserts it
-# The beginning of a line, behind which something must follow.
+# The beginning of a line after which text must follow.
 _OPEN = re.compile(rb"(^|[(\[{,]|[^=!<>]=|\breturn)[ \t]*$")
 
 
 @dataclass(slots=True)
 class Behaviour:
-    """The last deeds of the user in a document. deed: the last one; None before the first change.
+    """The last actions of the user in a document. action: the newest one; None before the first change.
 
     spans: the texts that the last changes left. erased: how many characters were erased one after another. seen: the
     hashes of earlier texts. pace: seconds from one typed key to the next; typed: when the last one was. asked: where
     and when ghost text was asked for last.
     """
 
-    deed: Deed | None = None
+    action: Action | None = None
     spans: list[tuple[Position, Position]] = field(default_factory=list)
     erased: int = 0
     seen: deque[int] = field(default_factory=lambda: deque(maxlen=_SEEN))
@@ -52,12 +51,12 @@ class Behaviour:
 
     def is_away(self, position: Position) -> bool:
         """Return whether `position` is not at the last change."""
-        return self.deed is not None and not any(start <= position <= end for start, end in self.spans)
+        return self.action is not None and not any(start <= position <= end for start, end in self.spans)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A reason for silence. yields: not where something must follow, as behind an opening bracket."""
+    """A reason for silence. yields: it does not hold where text must follow, such as after an opening bracket."""
 
     holds: Callable[[Behaviour, Position], bool]
     why: str
@@ -65,17 +64,17 @@ class _Rule:
 
 
 _RULES = (
-    _Rule(lambda b, _: b.deed is None, "nothing was typed in this file since it was opened"),
-    _Rule(lambda b, _: b.deed == "undone", "the last change was undone"),
-    _Rule(lambda b, _: b.deed == "pasted", "the last change was pasted"),
-    _Rule(lambda b, _: b.deed == "deleted", "the last change deleted text", yields=True),
+    _Rule(lambda b, _: b.action is None, "nothing was typed in this file since it was opened"),
+    _Rule(lambda b, _: b.action == "undone", "the last change was undone"),
+    _Rule(lambda b, _: b.action == "pasted", "the last change was pasted"),
+    _Rule(lambda b, _: b.action == "deleted", "the last change deleted text", yields=True),
     _Rule(lambda b, _: 0 < b.erased < _ENOUGH, "the last key erased something", yields=True),
     _Rule(Behaviour.is_away, "the cursor is not at the last change", yields=True),
 )
 
 
 class Trigger:
-    """The behaviour in all documents of one client. clock: returns the time in seconds."""
+    """The behaviour of the user in all documents of one client. clock: returns the time in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -91,13 +90,13 @@ class Trigger:
         behaviour = self._of.setdefault(uri, Behaviour())
         behaviour.spans = [_span(change, documents.encoding) for change in changes if change[0] is not None]
         for change in changes:
-            behaviour.deed = _deed(change, offered)
-            behaviour.erased = behaviour.erased + 1 if behaviour.deed == "erased" else 0
+            behaviour.action = _action_of(change, offered)
+            behaviour.erased = behaviour.erased + 1 if behaviour.action == "erased" else 0
         now = documents.fingerprint(uri)
         if now in behaviour.seen and not _is_key(changes[-1]):
-            behaviour.deed, behaviour.erased = "undone", 0
+            behaviour.action, behaviour.erased = "undone", 0
         behaviour.seen.append(now)
-        if behaviour.deed == "typed":
+        if behaviour.action == "typed":
             since, behaviour.typed = self._clock() - behaviour.typed, self._clock()
             behaviour.pace.extend([since / len(changes)] if since < _BREAK else [])
 
@@ -112,7 +111,7 @@ class Trigger:
         """
         document = snapshot.document
         behaviour = self._of.get(document.uri, Behaviour())
-        if not self._heard or behaviour.deed == "unknown" or not document.data.strip():
+        if not self._heard or behaviour.action == "unknown" or not document.data.strip():
             return ""
         is_open, position = opens(document.data, cursor), _position(snapshot, cursor)
         rules = (rule for rule in _RULES if not (rule.yields and is_open))
@@ -155,12 +154,12 @@ def _position(snapshot: Snapshot, cursor: int) -> Position:
 
 
 def opens(data: bytes, cursor: int) -> bool:
-    """Return whether something must follow at `cursor`: in an empty line, behind `(`, `=` or `return`."""
+    """Return whether text must follow at `cursor`: in an empty line, or after `(`, `=` or `return`."""
     return _OPEN.search(data[line_start(data, cursor) : cursor]) is not None
 
 
-def _deed(change: Change, offered: Sequence[str]) -> Deed:
-    """Return the kind of a change."""
+def _action_of(change: Change, offered: Sequence[str]) -> Action:
+    """Return the action that makes `change`; `offered` are the texts shown as ghost text."""
     span, text = change
     if span is None:
         return "unknown"
@@ -177,7 +176,7 @@ def _plain(text: str) -> str:
 
 
 def _is_key(change: Change) -> bool:
-    """Return whether one key makes a change: it inserts or erases little."""
+    """Return whether `change` is made by one key: it inserts or erases at most a few characters."""
     span, text = change
     if span is None or len(text.strip()) > _KEY:
         return False
@@ -187,7 +186,7 @@ def _is_key(change: Change) -> bool:
 
 
 def _span(change: Change, encoding: Encoding) -> tuple[Position, Position]:
-    """Return the positions between which the text of a change lies."""
+    """Return the positions where the new text of a change begins and ends."""
     span, text = change
     assert span is not None, "its place is known"
     line, column = min(span)

@@ -81,7 +81,7 @@ class Uses:
                 self._check(one, "saved", "changed before saving")
 
     def closed(self, uri: str) -> None:
-        """Watch the document `uri` no more."""
+        """Stop watching the document `uri`."""
         self._last.pop(uri, None)
         for one in [one for one in self._watched if one.offer.uri == uri]:
             self._forget(one)
@@ -94,7 +94,7 @@ class Uses:
         try:
             self._known = await asyncio.to_thread(counts.add, new)
         except OSError as error:
-            # Tried again with the next counts.
+            # It is tried again with the next counts.
             self._new += new
             _log.info("the counts of %s cannot be written (%s)", counts.path(), error.strerror)
 
@@ -105,7 +105,7 @@ class Uses:
         return first
 
     def _watch(self, offer: Offer, language: str, model: str) -> None:
-        """Look after a while whether the part of `offer` that the document has now is still there."""
+        """Check after a while whether the part of `offer` that the document contains now is still in it."""
         one = next((one for one in self._watched if one.offer is offer), None)
         if one is None:
             one = _Watched(offer, language, model)
@@ -121,7 +121,7 @@ class Uses:
         self._see(one)
 
     def _see(self, one: _Watched) -> None:
-        """Keep the part of an offer that its document has now, if that is more than before."""
+        """Keep the part of an offer that its document contains now, if it is longer than before."""
         offer, document = one.offer, self._document(one.offer.uri)
         if document is None or one.saved:
             return

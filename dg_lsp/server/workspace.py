@@ -58,7 +58,7 @@ class Workspace:
         return replace(document, macros=macros) if macros else document
 
     def part(self, document: Document, offset: int) -> tuple[Document, int]:
-        """Return the code fence of a Markdown file around `offset`, and the offset in it; any other document as it is.
+        """Return the code fence of a Markdown file around `offset`, and the offset in it; other documents as they are.
 
         Raises:
             NoGap: there is no fence, or its language is switched off.
@@ -72,7 +72,7 @@ class Workspace:
         """Return the text of the code cells above `document` in its notebook; empty if it is no cell."""
         found = list[bytes]()
         for uri in self.documents.notebooks.above(document.uri):
-            # Nothing is read of a cell that the settings leave out.
+            # A cell that the settings exclude is not read.
             with suppress(NoGap):
                 cell = self.document(uri)
                 found += [cell.data.rstrip() + b"\n\n"] if cell.language == document.language else []
@@ -122,7 +122,7 @@ class Workspace:
         """Return the other open documents that may be read, those opened last first."""
         found, own = list[Document](), key_of(document.uri)
         for uri in reversed(self.documents.uris()):
-            # Nothing is read of a document that the settings leave out.
+            # A document that the settings exclude is not read.
             with suppress(NoGap):
                 found += [self.document(uri)] if key_of(uri) != own else []
         return found

@@ -28,10 +28,8 @@ from dg_lsp.text.messages import Fill, Infill
 
 # Requests that a replica works on at a time, and those that wait at the proxy for one; beyond it answers 503.
 _ONGOING, _QUEUED = 16, 64
-_TRIED_EVERY, _TRIED_FOR = (
-    30.0,
-    60.0,
-)  # seconds between two health checks of a replica, and those that one may take
+# Seconds between two health checks of a replica, and those that one may take.
+_TRIED_EVERY, _TRIED_FOR = 30.0, 60.0
 # What a health check fills: a gap of one line in a file of two.
 _TRIAL = Infill(
     "total = 1\ncount = ", "\n", "python", "rest_of_line", effort="low", priority="ahead", session="trial"

@@ -67,12 +67,7 @@ class Service:
     no more; empty while it can.
     """
 
-    def __init__(
-        self,
-        checkpoint: str,
-        digest: str,
-        on_event: OnEvent = ignore_event,
-    ) -> None:
+    def __init__(self, checkpoint: str, digest: str, on_event: OnEvent = ignore_event) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
@@ -105,14 +100,9 @@ class Service:
             self._state = ("failed", 0.0, str(error))
             _log.error("failed: %s", error)
         except Exception as error:
-            self._state = (
-                "failed",
-                0.0,
-                f"the engine cannot start ({type(error).__name__}); run dg-lsp doctor",
-            )
-            _log.error(
-                "failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
-            )
+            name, stack = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
+            self._state = ("failed", 0.0, f"the engine cannot start ({name}); run dg-lsp doctor")
+            _log.error("failed: %s\n%s", name, stack)
         self.last_active = time.monotonic()
         self._ready.set()
 

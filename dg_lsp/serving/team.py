@@ -80,12 +80,8 @@ class Team:
         """Answer a request, and write its line in the journal: id, client, path, status and time, never its text."""
         if scope["type"] != "http":
             return
-        given = Headers(scope=scope).get("x-request-id", "")
-        name, code, began = (
-            given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8),
-            0,
-            time.monotonic(),
-        )
+        given, code, began = Headers(scope=scope).get("x-request-id", ""), 0, time.monotonic()
+        name = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
         async def send_with_id(message: Message) -> None:
             nonlocal code
@@ -152,9 +148,7 @@ class Team:
         return None
 
     async def _health(self, _: Request) -> Response:
-        return PlainTextResponse(
-            "hangs" if self._service.stuck else "ok", 503 if self._service.stuck else 200
-        )
+        return PlainTextResponse("hangs", 503) if self._service.stuck else PlainTextResponse("ok")
 
     async def _ready(self, _: Request) -> Response:
         state = "draining" if self.draining else self._service.status().state

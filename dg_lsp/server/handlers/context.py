@@ -1,4 +1,4 @@
-"""Context: all that handlers may touch beside their Snapshot, and the one way in which requests for fills end."""
+"""Context: the objects that handlers use beside their Snapshot, and the one way in which requests for fills end."""
 
 import logging
 import re
@@ -36,7 +36,7 @@ _log = logging.getLogger("dg_lsp.server")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The documents of a client, the work on them, the messages to it, the status that it sees, and what it used."""
+    """The documents of a client, the work on them, the messages and the status for it, and the counts of its use."""
 
     workspace: Workspace
     session: Session

@@ -91,7 +91,7 @@ async def ghost_text(
         await session.ahead.ended(spot.document, spot.cursor)
     edits = offers.edits_at(spot.snapshot, spot.cursor)
     if not edits or (len(edits) < 2 and not spot.automatic):
-        # 3. Where something must follow, nobody should wait.
+        # 3. Where text must follow, the user should not wait.
         if spot.automatic and not opens(spot.document.data, spot.cursor):
             await asyncio.sleep(session.trigger.pause(spot.snapshot, spot.cursor))
         # 4. and 5.

@@ -44,9 +44,9 @@ async def dismiss(context: Context, params: Any) -> None:
 async def _answer(snapshot: Snapshot, context: Context, position: types.Position) -> Reply[dict[str, Any]]:
     """Return the reply for the cursor at `position`.
 
-    1. Find the edit to repeat: the newest of the document, or, where a repetition was just taken in it, that which was
-    repeated.  2. Find its places by rules.  3. Take the first that is sound.  4. Where the rules have none, take the
-    first guess that a loaded model finds likely.
+    1. Find the edit to repeat: the newest one of the document, or, if a repetition was just taken in it, the edit that
+    was repeated.  2. Find its places by rules.  3. Take the first sound one.  4. If the rules find none, take the first
+    guess that a loaded model finds likely.
     """
     if not snapshot.settings.next_edit:
         return Reply(_empty("next edits are switched off by the setting nextEdit"), None)
@@ -126,7 +126,7 @@ def _edit(context: Context, repeat: Repeat) -> dict[str, Any]:
 
 
 def _label(old: str, new: str) -> str:
-    """Return what an edit does, in a few words: `rate → factor`, `+ , context`, `− , debug`."""
+    """Return a short description of an edit: `rate → factor`, `+ , context`, `− , debug`."""
     one, two = (" ".join(text.split()) for text in (old, new))
     label = f"{one} → {two}" if one and two else f"+ {two}" if two else f"− {one}"
     return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

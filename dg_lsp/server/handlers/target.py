@@ -1,4 +1,4 @@
-"""Targets: the place and the options that a code action or a command names, and the fill of such a gap."""
+"""Targets: the place and the options in a code action or a command, and the fill of its gap."""
 
 import asyncio
 from collections.abc import Mapping
