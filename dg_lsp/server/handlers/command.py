@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from lsprotocol import types
 
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.filling.stubs import StubEnded, fill_stubs, stubs_of
+from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
 from dg_lsp.server.rpc.envelope import RequestError
@@ -104,47 +104,35 @@ async def _fill_all(snapshot: Snapshot, context: Context, target: Target) -> Rep
     if not names:
         raise NoGap("every function in the file has a body")
     # 2.
-    done, why = _Stubs(len(names)), ""
+    done, why = list[StubEnded](), ""
     try:
-        await _uninterrupted(snapshot, context, _fill_stubs(snapshot, context, target, done))
+        await _uninterrupted(snapshot, context, _fill_stubs(snapshot, context, target, (names, done)))
     # 3.
     except (RequestError, EngineError, OutOfTime) as error:
         cancelled = isinstance(error, RequestError) and error.code == _CANCELLED
-        if not cancelled and (isinstance(error, RequestError) or not done.filled):
+        if not cancelled and (isinstance(error, RequestError) or not any(ended.edit for ended in done)):
             raise
         why = str(error)
-    left = [*done.left, *([name, why] for name in names[len(done.filled) + len(done.left) :])]
-    result = {"applied": False, "edit": None, "why": "", "filled": done.filled, "left": left}
+    filled = [ended.started.gap.name for ended in done if ended.edit]
+    left = [[ended.started.gap.name, ended.why] for ended in done if not ended.edit]
+    left += [[name, why] for name in names[len(done) :]]
+    result = {"applied": False, "edit": None, "why": "", "filled": filled, "left": left}
     # 4.
-    if done.edits:
-        result.update(await _apply(snapshot, context, done.edits, ("Fill all stubs", target)))
+    edits = []
+    for edit, stub in ((ended.edit, ended.started) for ended in done if ended.edit):
+        added = _added(snapshot, stub)
+        edits.append(Edit(edit.start - added, edit.end - added, edit.text))
+    if edits:
+        result.update(await _apply(snapshot, context, edits, ("Fill all stubs", target)))
     return Reply(result, "" if result["edit"] else str(result["why"]))
 
 
-@dataclass(slots=True)
-class _Stubs:
-    """The stubs of a document filled so far. edits: of the text before the first; shift: bytes that they add to it."""
-
-    total: int
-    edits: list[Edit] = field(default_factory=list)
-    filled: list[str] = field(default_factory=list)
-    left: list[list[str]] = field(default_factory=list)
-    shift: int = 0
-
-    def add(self, ended: StubEnded) -> None:
-        """Add the result of a stub."""
-        edit = ended.edit
-        if edit is None:
-            self.left.append([ended.started.gap.name, ended.why])
-            return
-        self.filled.append(ended.started.gap.name)
-        self.edits.append(Edit(edit.start - self.shift, edit.end - self.shift, edit.text))
-        self.shift += len(edit.text.encode("utf-8")) - (edit.end - edit.start)
-
-
-async def _fill_stubs(snapshot: Snapshot, context: Context, target: Target, done: _Stubs) -> None:
-    """Do step 2 of `_fill_all`; the results are added to `done`."""
-    document, settings, client = snapshot.document, settings_of(snapshot, target), context.client
+async def _fill_stubs(
+    snapshot: Snapshot, context: Context, target: Target, stubs: tuple[list[str], list[StubEnded]]
+) -> None:
+    """Do step 2 of `_fill_all`. stubs: the names of all, and the list to which each one is added when it has ended."""
+    (names, done), document = stubs, snapshot.document
+    settings, client = settings_of(snapshot, target), context.client
     async with client.progress("Fill all stubs", target.get("workDoneToken")) as progress:
 
         def show(draft: Draft) -> None:
@@ -157,16 +145,18 @@ async def _fill_stubs(snapshot: Snapshot, context: Context, target: Target, done
         with context.board.watched_by(progress.report_loading):
             async for event in filling:
                 if isinstance(event, StubEnded):
-                    done.add(event)
+                    done.append(event)
                     continue
                 # The client shows the text before the first fill, in which this stub is elsewhere.
-                start, end = (at - done.shift for at in (event.gap.start, event.gap.end))
-                send = client.drafts(snapshot, replace(event.gap, start=start, end=end))
-                report = (
-                    f"{event.number} of {done.total}: {event.gap.name}",
-                    (event.number - 1) * 100 // done.total,
-                )
+                send = client.drafts(snapshot, event.gap.moved(-_added(snapshot, event)))
+                done_so_far = (event.number - 1) * 100 // len(names)
+                report = f"{event.number} of {len(names)}: {event.gap.name}", done_so_far
                 progress.report(*report)
+
+
+def _added(snapshot: Snapshot, stub: StubStarted) -> int:
+    """Return how many bytes the fills before `stub` have added to the document, all of them in front of it."""
+    return len(stub.document.data) - len(snapshot.document.data)
 
 
 async def _uninterrupted(snapshot: Snapshot, context: Context, work: Coroutine[Any, Any, T]) -> T:
