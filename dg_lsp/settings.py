@@ -53,7 +53,7 @@ _LANGUAGES, _LANGUAGE = 200, 100  # items of a list of languages, and characters
 
 
 class UsageError(ValueError):
-    """A command cannot do what it is asked; the message says the cause and the fix."""
+    """A command cannot do its work; the message says the cause and the fix."""
 
 
 class SettingsError(ValueError):
@@ -291,7 +291,7 @@ def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"setting {given!r} takes a {_KINDS[kinds[name]]}, not {value!r}") from error
     changed = replace(settings, **changes)
     _check(changed)
-    # What is excluded is added to what was, without the default globs that are taken away now.
+    # Globs are added to the earlier ones, without the default globs that `include` removes.
     taken = changes.get("include", ())
     kept = [glob for glob in settings.exclude if glob not in taken and not ("*" in taken and glob in SECRETS)]
     exclude = tuple(dict.fromkeys((*kept, *changes.get("exclude", ()))))
@@ -344,7 +344,7 @@ def _check(settings: Settings) -> None:
         if (given := getattr(settings, name)) not in known:
             raise SettingsError(f"setting {name!r} takes one of {', '.join(known)}, not {given!r}")
     for name, (least, most, why) in RANGES.items():
-        # A number that is none compares as neither.
+        # NaN is in no range.
         if not least <= getattr(settings, name) <= most:
             raise SettingsError(f"setting {name!r} must be a number from {least:,.0f} to {most:,.0f}: {why}")
     for name in ("disabled_languages", "ghost_languages"):

@@ -77,7 +77,7 @@ class Report:
         return not self.skipped and all(tried.outcome in ("kept", "filled") for tried in self.stubs)
 
     def add(self, tried: Tried, earlier: list[Tried]) -> None:
-        """Add a result, in the place of that of the same stub among the `earlier` ones, which loses it."""
+        """Add a result; it replaces that of the same stub among the `earlier` ones, which is removed from them."""
         old = next((one for one in earlier if one.name == tried.name), None)
         if old is None:
             self.stubs.append(tried)
@@ -193,7 +193,7 @@ async def _fill_files(
     work, left = _Work(engine, arguments, report, judge), list(paths)
     task = asyncio.current_task()
     assert task is not None
-    # As Ctrl+C does, so that a file on trial gets its text back.
+    # As for Ctrl+C, so that a file whose fill is being tested gets its text back.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         while left:

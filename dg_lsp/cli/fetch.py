@@ -175,7 +175,7 @@ def is_current(name: str) -> bool:
 
 
 def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
-    """Measure a line with the fetched checkpoint `name`, and note it; the setting auto goes by that from now on.
+    """Measure a line with the fetched checkpoint `name`, and note it for the setting auto.
 
     Raises:
         UsageError: the checkpoint cannot be used.

@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone; without this the interpreter would complain about it at its end.
+        # The reader has closed the pipe; without this the interpreter would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except ImportError as error:
@@ -130,7 +130,7 @@ def _error(message: str) -> int:
 
 
 def _speak_utf8() -> None:
-    """Let no character of a file end the program where a terminal cannot show it."""
+    """Replace the characters that a terminal cannot show, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="replace")

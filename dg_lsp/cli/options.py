@@ -67,7 +67,7 @@ def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
 
 
 def check_output(path: str | Path | None) -> None:
-    """Do nothing if a file can be written at `path`, or where there is none to write: None, or `-` for stdout.
+    """Check that a file can be written at `path`; None and `-`, which is stdout, always pass.
 
     Call it before the work, so that the result is not lost at the end.
 

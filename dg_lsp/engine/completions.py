@@ -128,7 +128,7 @@ def answer_of(data: Any, slots: int) -> Answer:
 class VllmServer:
     """The server at `settings.engine_url`, asked from threads; its requests run on an event loop of their own.
 
-    encode: our tokenizer. slots: the length of the longest canvas. served: what it says of itself, once it was checked.
+    encode: our tokenizer. slots: the length of the longest canvas. served: its own description, once it was checked.
     backoff: when it may be asked again.
 
     Raises:

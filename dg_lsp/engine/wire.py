@@ -153,7 +153,7 @@ def _value(kind: Any, value: Any) -> Any:
         return value
     if get_origin(kind) is UnionType:
         return None if value is None else _value(within[0], value)
-    # In JSON a number without a fraction may be a float, but a bool is no number.
+    # In JSON a number without a fraction may be a float, but a bool is not a number.
     if (kind is float and type(value) is int) or type(value) is kind:
         return value
     raise WireError
@@ -173,7 +173,7 @@ def _faults(request: Infill) -> Iterator[str]:
         if len(getattr(request, name)) > most or sum(map(len, texts)) > room:
             yield f"the field {name!r} is a list of at most {most:,} items and {room:,} characters"
     for name, value, (least, greatest) in _numbers(request):
-        # A number that is none compares as neither.
+        # NaN is in no range.
         if not least <= value <= greatest:
             yield f"the field {name!r} has a number that is not between {least:,.0f} and {greatest:,.0f}"
     if request.indent.strip(" \t\f\v"):

@@ -20,7 +20,7 @@ Action = Literal["typed", "erased", "deleted", "pasted", "taken", "undone", "unk
 # The most characters that one key inserts or erases, beside white space: an emoji, a pair of brackets.
 _KEY = 2
 _ENOUGH = 3  # erased characters after which the user is about to write something else
-# Keys whose pace is known, and at least to know it; the seconds of a break, which is no pace.
+# Keys whose intervals are kept, the fewest that make a pace, and the seconds from which an interval is a break.
 _KEYS, _FEW, _BREAK = 20, 5, 1.0
 # Ghost text waits within a word as long as this multiple of the usual time from key to key, at most these seconds.
 _SLOWER, _LONGEST = 1.5, 0.3

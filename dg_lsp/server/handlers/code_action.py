@@ -141,7 +141,7 @@ def _refusal(snapshot: Snapshot, gap: Gap) -> str:
 
 
 def _edit(snapshot: Snapshot, outcome: Outcome) -> tuple[types.WorkspaceEdit | None, Outcome]:
-    """Return the edit of `outcome` as a code action may have it, and `outcome`, without its edit if there is none.
+    """Return the edit of `outcome` for a code action, and `outcome`, without its edit if the client may not have it.
 
     An edit that a person must confirm is annotated; a client that cannot ask does not get it.
     """
