@@ -416,7 +416,7 @@ def test_a_line_of_the_tokens_that_is_not_utf8_is_reported_by_its_number_and_spo
     with caplog.at_level("WARNING"):
         tokens = Tokens(file)
         assert (tokens.name_of(alice), tokens.name_of(bob)) == ("alice", "bob")
-    assert "line 2 of the tokens" in caplog.text and "geheim" not in caplog.text
+    assert "line 2 of the file of tokens" in caplog.text and "geheim" not in caplog.text
 
 
 def test_a_name_that_is_not_ascii_gets_a_token_in_an_ascii_locale(tmp_path: Path) -> None:
