@@ -1,11 +1,15 @@
 """Guesses: edits that may repeat the last one, each rated by how much likelier the new text is than the old one.
 
 A model reads the text around the line as it is now, with the last edit in it, and then the line as it is, or changed.
+A pattern that two lines still have and one has left says little; so the next guess is rated behind the first, too.
 """
 
+import math
 import posixpath
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise, zip_longest
 
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.next_edit import example_of, is_sound
@@ -13,26 +17,36 @@ from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.bursts import Bursts
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import split_uri
-from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill, Infill, Piece
 from dg_lsp.text.prompts.prompt import shortened
+from dg_lsp.text.repeats.classes import source_of
 from dg_lsp.text.repeats.guesses import Example, guesses
+from dg_lsp.text.repeats.signatures import adds_parameter
 
 # Bytes that are read above a line and below it: few, because each guess is read alone.
 _ABOVE, _BELOW = 1200, 600
 # Seconds after which nobody looks at a place any more.
 _DEADLINE = 10.0
-# How much likelier the new line must be than the old one, in nats: fitted to the ratings of coder in the scenarios.
-_LIKELIER = 2.2
+# How much likelier the new lines must be than the old ones, in nats: for an edit that was made at one place, and for
+# one that was repeated already. Fitted to the ratings of coder in the scenarios (docs/research/next-edits.md).
+_ONCE, _REPEATED = 5.7, 2.2
+# A line that has become less likely by as much is not repeated, whatever the next one is.
+_HOPELESS = -5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """An `edit` that may repeat the last one, and the `request` that has its line rated, old and new."""
+    """An `edit` that may repeat the last one, and the `request` that has its line rated, old and new.
+
+    then: the request for the next guess where this edit is made. least: how much likelier the new lines must be.
+    """
 
     edit: Edit
     request: Infill
+    then: Infill | None = None
+    least: float = _ONCE
 
 
 @bounded
@@ -43,14 +57,32 @@ def guesses_for(document: Document, bursts: Bursts, cursor: int) -> list[Guess]:
         OutOfTime: looking for them takes too long.
     """
     example = example_of(document, bursts, cursor)
-    if example is None:
+    if example is None or bursts.last is None:
         return []
-    edits = (edit for edit in guesses(document, example) if is_sound(document, edit))
-    return [_guess(document, example, edit) for edit in edits]
+    source, request = source_of(document), partial(_request, document, example)
+    found = guesses(document, example)
+    edits = [edit for edit in found if is_sound(document, edit) and not adds_parameter(source, edit)]
+    # Changes since the newest burst are repetitions of it that were taken.
+    if bursts.last.later.spans:
+        return [Guess(edit, request(edit), least=_REPEATED) for edit in edits]
+    made = [_behind(document, example, *pair) for pair in pairwise(edits)]
+    return [Guess(edit, request(edit), then) for edit, then in zip_longest(edits, made)]
 
 
-def _guess(document: Document, example: Example, edit: Edit) -> Guess:
-    """Return the guess that `edit` is right. An `example` that is out of sight comes as a diff in another file."""
+def _behind(document: Document, example: Example, edit: Edit, other: Edit) -> Infill:
+    """Return the request for the `other` edit where `edit` is made."""
+    added = len(edit.text.encode()) - (edit.end - edit.start)
+    shift, moved = (added if edit.start < at else 0 for at in (example.start, other.start))
+    moved_example = replace(example, start=example.start + shift, end=example.end + shift)
+    return _request(
+        apply_edit(document, edit),
+        moved_example,
+        Edit(other.start + moved, other.end + moved, other.text),
+    )
+
+
+def _request(document: Document, example: Example, edit: Edit) -> Infill:
+    """Return the request to rate `edit`. An `example` that is out of sight comes as a diff in another file."""
     data, line = document.data, document.line_at(edit.start)
     start, end = document.line_starts[line], document.line_end(line)
     above = shortened(load_language(document.language, document.macros), data[:start], _ABOVE)
@@ -61,7 +93,7 @@ def _guess(document: Document, example: Example, edit: Edit) -> Guess:
         name = posixpath.basename(split_uri(document.uri)[1])
         shown = b"-%b\n+%b\n" % (example.old, data[example.start : example.end])
         pieces = (Piece(f"{name}.diff", shown.decode("utf-8", "replace")),)
-    request = Infill(
+    return Infill(
         prefix=above.decode("utf-8", "replace"),
         suffix=below.decode("utf-8", "replace"),
         language=document.language,
@@ -73,17 +105,24 @@ def _guess(document: Document, example: Example, edit: Edit) -> Guess:
         priority="ahead",
         rated=tuple(text.decode("utf-8", "replace") for text in (data[start:end], new)),
     )
-    return Guess(edit, request)
 
 
 async def is_likely(engine: Engine, guess: Guess) -> bool:
-    """Return whether `engine` finds the new line of `guess` likely enough to be shown.
+    """Return whether `engine` finds the new line of `guess` likely enough to be shown, alone or with the next one.
 
     Raises:
         EngineError: the engine gives no answer.
     """
+    gain = await _gain(engine, guess.request)
+    if guess.then is not None and _HOPELESS < gain <= guess.least:
+        gain += await _gain(engine, guess.then)
+    return gain > guess.least
+
+
+async def _gain(engine: Engine, request: Infill) -> float:
+    """Return how much likelier the new line of `request` is than the old one, in nats."""
     ratings: tuple[float, ...] = ()
-    async with aclosing(engine.infill(guess.request)) as events:
+    async with aclosing(engine.infill(request)) as events:
         async for event in events:
             ratings = event.ratings if isinstance(event, Fill) else ratings
-    return len(ratings) == len(guess.request.rated) and ratings[0] - ratings[1] > _LIKELIER
+    return ratings[0] - ratings[1] if len(ratings) == len(request.rated) else -math.inf

@@ -119,3 +119,41 @@ def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
     assert likely(30.0, 5.0)
     assert not likely(5.0, 30.0) and not likely(5.0, 5.0)
     assert not likely() and not likely(30.0)
+
+
+@pytest.mark.parametrize(
+    ("alone", "behind", "shown", "asked"),
+    [(6.0, -9.0, True, 1), (0.5, 5.5, True, 2), (0.5, 4.5, False, 2), (-6.0, 20.0, False, 1)],
+)
+def test_a_guess_that_is_not_likely_alone_is_rated_with_the_next_one(
+    alone: float, behind: float, shown: bool, asked: int
+) -> None:
+    guess = guessed(BOX.replace("double", "int"), WIDER)[0]
+    assert guess.then is not None and guess.then.rated == ("    int depth;", "    long depth;")
+    assert guess.then.prefix.endswith("    long width;\n    long height;\n")
+    gains = {guess.request.rated: alone, guess.then.rated: behind}
+    engine = ScriptedEngine(lambda request: Fill("", ratings=(50.0 + gains[request.rated], 50.0)))
+    assert asyncio.run(is_likely(engine, guess)) == shown
+    assert len(engine.requests) == asked
+
+
+def test_less_is_asked_of_a_guess_once_the_edit_was_repeated() -> None:
+    player = Player(Scenario("", {"box.cpp": BOX.replace("double", "int")}, (), None, ()))
+    player.type(WIDER)
+    document = player.now("box.cpp")
+    first, _ = guesses_for(document, player.documents.bursts(document.uri), player.cursors["box.cpp"])
+    player.replace("box.cpp", first.edit.start, first.edit.end, first.edit.text)
+    player.documents.absorb(document.uri)
+    (left,) = guesses_for(player.now("box.cpp"), player.documents.bursts(document.uri), 0)
+    assert left.request.rated[1] == "    long depth;" and left.least < first.least and left.then is None
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("def f(a):\n    pass\n\n\ndef g(b):\n    pass\n", "def f(a):", "def f(a, key=None):"),
+        ("def f():\n    pass\n\n\ndef g():\n    pass\n", "def f():", "def f(key):"),
+    ],
+)
+def test_no_other_function_gets_a_parameter(text: str, old: str, new: str) -> None:
+    assert guessed(text, Hunk("f.py", 1, (old,), (new,))) == []

@@ -14,6 +14,7 @@ from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
 
 _TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
 _WORDS = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+_PARAMETERS = re.compile(r"parameters\Z|parameter_list\Z")
 _FUNCTION = re.compile(r"function|method|signature|declaration|definition")
 _SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
 _OPEN, _CLOSE = b"([{<", b")]}>"
@@ -204,6 +205,18 @@ def parameters_of(source: Source, function: Node) -> list[bytes]:
     count = len(found.named_children) if found is not None else 0
     names = [_parameter(source, found, index) for index in range(count)] if found is not None else []
     return [name for name in names if name and not _SELF.match(name)]
+
+
+def adds_parameter(source: Source, edit: Edit) -> bool:
+    """Return whether `edit` gives a function more parameters than it has, or fewer."""
+    node = source.root.descendant_for_byte_range(edit.start, edit.end)
+    while node is not None and not _PARAMETERS.search(node.type):
+        node = node.parent
+    if node is None:
+        return False
+    data, start, end = source.document.data, node.start_byte, node.end_byte
+    new = data[start : edit.start] + edit.text.encode() + data[edit.end : end]
+    return len(_parts(data[start:end])) != len(_parts(new))
 
 
 def _header_at(source: Source, spans: Sequence[Change]) -> Name | None:
