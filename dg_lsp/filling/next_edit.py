@@ -156,22 +156,25 @@ def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
     # Code that is being written repeats nothing, and would be parsed at each pause.
     if not _line(burst.before, spans[0].start).strip():
         return None
-    if any(_is_half(c, old, new, cursor) for c, (old, new) in zip(spans, core, strict=True)):
+    if any(_is_half(c, pair, cursor, data) for c, pair in zip(spans, core, strict=True)):
         return None
     return Typed(document, burst, spans, core, cursor)
 
 
-def _is_half(span: Change, old: bytes, new: bytes, cursor: int) -> bool:
-    """Return whether the word at the cursor is probably not finished.
+def _is_half(span: Change, pair: tuple[bytes, bytes], cursor: int, data: bytes) -> bool:
+    """Return whether the word at the cursor is probably not finished, as a short one that is nowhere else in `data`.
 
     A cursor inside of it is behind a part that was changed, as in `fetch|User` for `getUser`, and not in `co_|unt`.
     """
+    old, new = pair
     if not span.now < cursor <= span.stop or not NAME.fullmatch(new):
         return False
     typed, rest = new[: cursor - span.now], new[cursor - span.now :]
     if rest and not (old.endswith(rest) and _begins_part(old, len(old) - len(rest))):
         return True
-    return len(typed) < _SHORT <= len(old) or old.startswith(typed) or (not rest and typed.endswith(b"_"))
+    if len(typed) < _SHORT <= len(old) and words_like(new, data) < 2:
+        return True
+    return old.startswith(typed) or (not rest and typed.endswith(b"_"))
 
 
 def _begins_part(word: bytes, at: int) -> bool:
@@ -239,14 +242,21 @@ def _is_unclear(source: Source, typed: Typed, bursts: Bursts) -> bool:
 
 
 def _is_defined(source: Source, typed: Typed) -> bool:
-    """Return whether only names were changed, and the file defines one, so that the rules know all its places."""
-    words = {word for pair in typed.core for word in pair}
-    spans = ((span.now, span.stop) for span in typed.spans)
-    if not all(map(NAME.fullmatch, words)) or None in (
-        name_at(source.language, source.root, *s) for s in spans
-    ):
+    """Return whether only names were changed, and the file defines an old one, or a new one there, and no import does.
+
+    The rules know all places of such a name. A defined name in place of another one, as `mux` for `http`, is none.
+    """
+    if not all(NAME.fullmatch(word) for pair in typed.core for word in pair):
         return False
-    return any(n.scope is not None and not is_import(n.place) for word in words for n in source.names(word))
+    spans = [(span.now, span.stop) for span in typed.spans]
+    if None in (name_at(source.language, source.root, *span) for span in spans):
+        return False
+    old, new = ({pair[side] for pair in typed.core} for side in (0, 1))
+    named = [n for word in old | new for n in source.names(word) if n.scope is not None]
+    return any(
+        not is_import(n.place) and (source.document.data[n.start : n.end] in old or (n.start, n.end) in spans)
+        for n in named
+    )
 
 
 def _last(typed: Typed) -> int:

@@ -157,3 +157,27 @@ def test_less_is_asked_of_a_guess_once_the_edit_was_repeated() -> None:
 )
 def test_no_other_function_gets_a_parameter(text: str, old: str, new: str) -> None:
     assert guessed(text, Hunk("f.py", 1, (old,), (new,))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "other"),
+    [
+        (
+            'func f() {\n\tmux := make()\n\thttp.Handle("/a", a)\n\thttp.Handle("/b", b)\n}\n',
+            '\thttp.Handle("/a", a)',
+            '\tmux.Handle("/a", a)',
+            '\tmux.Handle("/b", b)',
+        ),
+        (
+            'import "os"\n\nfunc f() {\n\tioutil.Read("a")\n\tioutil.Read("b")\n}\n',
+            '\tioutil.Read("a")',
+            '\tos.Read("a")',
+            '\tos.Read("b")',
+        ),
+    ],
+)
+def test_a_name_that_the_file_has_in_place_of_another_is_guessed(
+    text: str, old: str, new: str, other: str
+) -> None:
+    found = guessed(text, Hunk("a.go", 0, (old,), (new,)))
+    assert found and found[0].request.rated[1] == other
