@@ -6,7 +6,7 @@ import pytest
 
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.syntax.brackets import State, state_at
-from dg_lsp.text.syntax.items import LONG, block, focus, top_level_item
+from dg_lsp.text.syntax.items import LONG, focus, top_level_item
 from dg_lsp.text.syntax.lexer import tokens
 
 
@@ -134,12 +134,6 @@ def test_the_item_round_a_place(name: str, newline: str) -> None:
     data, offset = cut((marked[:first] + inside + marked[last + 1 :]).replace("\n", newline))
     start, stop = top_level_item(load_language(language), data, offset)
     assert data[start:stop].decode().replace(newline, "\n") == inside.replace("¦", "")
-
-
-def test_a_block_ends_where_a_line_stands_at_column_0() -> None:
-    data, offset = cut("int f(void)\n{\n  g(¦);\nlabel:\n  h();\n}\n")
-    start, stop = block(load_language("c"), data, offset)
-    assert data[start:stop] == b"int f(void)\n{\n  g();\n"
 
 
 def long_class(count: int) -> str:

@@ -25,7 +25,7 @@ def test_every_query_captures_documented_names_only(name: str) -> None:
     loaded = load_language(name)
     public = {c for c in capture_names(loaded.query) if not c.startswith("_")}
     assert public <= set(CAPTURES)
-    assert {kind for kind, _ in loaded.placeholders} == set(KINDS)
+    assert set(loaded.placeholders) == set(KINDS)
 
 
 @pytest.mark.parametrize("name", known_languages())

@@ -89,7 +89,7 @@ def test_a_quantifier_beside_an_anchor_is_seen() -> None:
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_every_kind_has_its_neutral_text(name: str) -> None:
     loaded = load_language(name)
-    assert set(dict(loaded.placeholders)) == set(get_args(Kind))
+    assert set(loaded.placeholders) == set(get_args(Kind))
     assert loaded.style in ("indent", "brace") and loaded.comment and not loaded.indent.strip()
 
 

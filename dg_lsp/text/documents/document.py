@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
-from dg_lsp.text.documents.history import History
+from dg_lsp.text.documents.history import History, splits_character
 from dg_lsp.text.languages.language import UnknownLanguage, language_of
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -176,6 +176,6 @@ def _regular_bytes(path: Path) -> bytes:
 
 def _whole(content: bytes, at: int) -> int:
     """`at`, moved back to the beginning of the character that it is inside of."""
-    while 0 < at < len(content) and content[at] & 0xC0 == 0x80:
+    while splits_character(content, at):
         at -= 1
     return at

@@ -6,7 +6,7 @@ which the next parse starts.
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 from tree_sitter import Tree
 
@@ -105,8 +105,8 @@ def trimmed(changes: Changes, old: bytes, new: bytes) -> Changes:
     return Changes(tuple(c for c in spans if c.start < c.end or c.now < c.stop))
 
 
-def common(one: bytes, other: bytes) -> int:
-    """Return how many bytes two texts have in common at their beginning: 2 for `abc` and `abd`."""
+def common(one: AnyStr, other: AnyStr) -> int:
+    """Return how many bytes or characters two texts have in common at their beginning: 2 for `abc` and `abd`."""
     low, high = 0, min(len(one), len(other))
     if one[:high] == other[:high]:
         return high
@@ -116,23 +116,23 @@ def common(one: bytes, other: bytes) -> int:
     return low
 
 
+def splits_character(text: bytes, at: int) -> bool:
+    """Return whether `at` is between two bytes of one character."""
+    return 0 < at < len(text) and text[at] & 0xC0 == 0x80
+
+
 def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
     start, end, now, stop = change
     gone, come = old[start:end], new[now:stop]
     # Compare the ends first: a line that was inserted below another one then begins at the other's end, as if typed.
     same = common(gone[::-1], come[::-1])
-    while same and _inside(gone, len(gone) - same):
+    while same and splits_character(gone, len(gone) - same):
         same -= 1
     gone, come = gone[: len(gone) - same], come[: len(come) - same]
     first = common(gone, come)
-    while first and (_inside(gone, first) or _inside(come, first)):
+    while first and (splits_character(gone, first) or splits_character(come, first)):
         first -= 1
     return Change(start + first, end - same, now + first, stop - same)
-
-
-def _inside(text: bytes, at: int) -> bool:
-    """Return whether `at` lies between two bytes of one character."""
-    return text[at : at + 1] != b"" and text[at] & 0xC0 == 0x80
 
 
 @dataclass(slots=True, eq=False)

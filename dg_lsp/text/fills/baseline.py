@@ -19,7 +19,7 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import closers, state_at
-from dg_lsp.text.syntax.items import block, member_around, top_level_item
+from dg_lsp.text.syntax.items import member_around, top_level_item
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
 from dg_lsp.text.syntax.lines import function_over
 from dg_lsp.text.syntax.repair import Closing, cost_of, insertions, missing_tokens_at, out_of_reach
@@ -110,8 +110,8 @@ def filler(site: Site) -> bytes:
 def neutral_text(site: Site) -> Text:
     """The text of `site` with a filler, or the part of it around the gap that parses cleanly, or the best there is.
 
-    1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap, or its block,
-    any filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
+    1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap with any
+    filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
 
     What the parser cannot read in time is left out; then the member around the gap must do. The last two
     answers are kept, since the candidates of one request all ask for the same, and a few only, since each holds a tree,
@@ -144,15 +144,14 @@ def neutral_text(site: Site) -> Text:
 
 
 def _part(site: Site) -> Text | None:
-    """The best filler in the top-level item around the gap, or in its block; None if neither can be read in time."""
-    data, best = site.before + site.language.placeholder(site.kind).encode() + site.after, None
-    at = len(site.before)
-    for start, stop in (top_level_item(site.language, data, at), block(site.language, data, at)):
-        behind = len(data) - stop
-        if start <= at and behind <= len(site.after) and not (best and best.clean):
-            item = site.between(site.before[start:], site.after[: len(site.after) - behind])
-            best = tried(partial(searched, item)) or best
-    return best
+    """The best filler in the top-level item around the gap; None if that cannot be read in time."""
+    data, at = site.before + site.language.placeholder(site.kind).encode() + site.after, len(site.before)
+    start, stop = top_level_item(site.language, data, at)
+    behind = len(data) - stop
+    if start > at or behind > len(site.after):
+        return None
+    item = site.between(site.before[start:], site.after[: len(site.after) - behind])
+    return tried(partial(searched, item))
 
 
 def _focused(site: Site) -> Text:

@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import splits_character
 from dg_lsp.text.fills.baseline import (
     WHOLE,
     Fault,
@@ -21,8 +22,10 @@ from dg_lsp.text.fills.baseline import (
     fault_at,
     filled_in,
     function_of_span,
+    is_sound,
     is_sound_but_for_its_gap,
     neutral_text,
+    parsed,
     unexpected,
 )
 from dg_lsp.text.fills.plain import harm_between
@@ -70,7 +73,7 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     Their spans count from the beginning of the fill, behind the gap's insert_before.
     """
     # The grammar's binding does not survive a character that is cut in two.
-    if any(0x80 <= byte < 0xC0 for at in (edit.start, edit.end) for byte in document.data[at : at + 1]):
+    if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
     return _faults(*site_of_edit(document, gap, edit))
 
@@ -169,11 +172,9 @@ def _ends_elsewhere(site: Site, fill: bytes) -> bool:
 
 def _parses_afresh(site: Site, fill: bytes) -> bool:
     """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read."""
-    data = site.before + fill + site.after
-    tree = tried(partial(site.language.parse, data)) if len(data) <= WHOLE else None
-    if tree is None or tree.root_node.has_error:
-        return False
-    return site.language.name != "python" or complaint(data) is None
+    size = len(site.before + fill + site.after)
+    text = tried(partial(parsed, site, fill)) if size <= WHOLE else None
+    return text is not None and is_sound(text)
 
 
 def is_blind(site: Site, neutral: Text) -> bool:

@@ -192,16 +192,7 @@ def _harm_in_broken(document: Document, gap: Gap, edit: Edit, old: Text, new: Te
         # A fill that is right by itself and leaves nothing open changes nothing that could be read.
         if undisturbed(site, neutral, fill).clean:
             return ""
-    return _worse(gap, _ended(gap, old, neutral), new.fill)
-
-
-def _ended(gap: Gap, old: Text, neutral: Text) -> Text:
-    """`old` with the same end of its line as `neutral`."""
-    (at, tail), site = neutral.tail, old.site
-    at -= len(gap.insert_after.encode())
-    if not tail or not 0 <= at <= len(site.after):
-        return old
-    return parsed(site.between(site.before, site.after[:at] + tail + site.after[at:]), old.fill)
+    return _worse(gap, old, new.fill)
 
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:

@@ -201,7 +201,8 @@ def sure_beginning(request: Infill, text: str, sure: int) -> str:
     before `x`, `first.total`. Empty where no such beginning has LEAST characters.
     """
     site, found = site_of(request), list[str]()
-    for end in _words(text) if site.is_prose else _ends(site.language, text):
+    words = (word.end() for word in _WORD.finditer(text))
+    for end in words if site.is_prose else _ends(site.language, text):
         if end <= sure and len("".join(text[:end].split())) >= LEAST:
             found.append(text[:end])
     return next((start for start in found[: -TRIES - 1 : -1] if _can_stand(request, start)), "")
@@ -265,11 +266,6 @@ def _can_stand(request: Infill, text: str) -> bool:
     if check.is_stub(request, text):
         return False
     return not check.faults_of(request, text)
-
-
-def _words(text: str) -> Iterator[int]:
-    """Yield where the words of a comment or of a string's text end."""
-    return (word.end() for word in _WORD.finditer(text))
 
 
 def _ends(language: Language, text: str) -> Iterator[int]:

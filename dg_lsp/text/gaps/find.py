@@ -12,6 +12,7 @@ from functools import partial
 from dg_lsp.text.analysis import Analysis, analyze, analyze_whole, by_lines, without_damage
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import splits_character
 from dg_lsp.text.gaps.body import body_gap
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.gaps.parts import (
@@ -227,7 +228,7 @@ def _most_open(data: bytes, start: int, stop: int) -> int:
 
 def _whole(data: bytes, at: int) -> int:
     """`at`, moved up to where it cuts neither a character nor a line end in two."""
-    while at > 0 and ((data[at : at + 1] and data[at] & 0xC0 == 0x80) or data[at - 1 : at + 1] == b"\r\n"):
+    while splits_character(data, at) or (at > 0 and data.startswith(b"\r\n", at - 1)):
         at -= 1
     return at
 

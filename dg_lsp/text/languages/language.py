@@ -19,7 +19,7 @@ import tree_sitter
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import check
-from dg_lsp.text.languages.macros import Macros, blanked, changed, read_macros, with_names
+from dg_lsp.text.languages.macros import Macros, blanked, read_macros, with_names
 from dg_lsp.text.languages.recovery import parse, parse_until_broken
 from dg_lsp.text.languages.shape import is_endless
 from dg_lsp.text.languages.words import Plain, Quotes, Words, read_plain, read_quotes, read_words
@@ -81,12 +81,12 @@ class Language:
     jsx: bool
     nested: bool
     joined: bool
-    placeholders: tuple[tuple[str, str], ...]
+    placeholders: Mapping[str, str]
     words: Words
     builtins: tuple[bytes, ...]
     leaves: tuple[bytes, ...]
     macros: Macros
-    rooms: tuple[tuple[Owner, bytes], ...]
+    rooms: Mapping[Owner, bytes]
     names: Mapping[str, frozenset[str]]
     plain: Plain
     tree: tuple[tree_sitter.Language, tree_sitter.Query] | None
@@ -177,23 +177,20 @@ class Language:
         stop = start + len(text)
         whole = data[:start] + text + data[end:]
         old, new = self.readable(data), self.readable(whole)
-        if old != data or new != whole:
-            # Text outside of the span may be a macro now, or none any more.
-            start, end, stop = changed(old, new, (start, end, stop))
+        if old[:start] != new[:start] or old[end:] != new[stop:]:
+            # Text outside of the span is a macro now, or none any more.
+            start, end, stop = 0, len(old), len(new)
         moved = tree.copy()
-        first = _point(old, start)
-        moved.edit(
-            start, end, stop, first, _further(old, start, end, first), _further(new, start, stop, first)
-        )
+        moved.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
         return new, moved
 
     def room(self, owner: Owner) -> bytes:
         """The header of some function, which is also that of a block, or of some class."""
-        return dict(self.rooms)["class" if owner == "class" else "function"]
+        return self.rooms["class" if owner == "class" else "function"]
 
     def placeholder(self, kind: str) -> str:
         """The neutral text of a gap's kind."""
-        return dict(self.placeholders)[kind]
+        return self.placeholders[kind]
 
     def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
         """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
@@ -251,12 +248,12 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         jsx=facts.get("jsx", False),
         nested=facts.get("nested", False),
         joined=facts.get("joined", False),
-        placeholders=tuple(facts.get("placeholders", dict.fromkeys(KINDS, "")).items()),
+        placeholders=facts.get("placeholders", dict.fromkeys(KINDS, "")),
         words=read_words(_inherited(facts, "repair")),
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
         leaves=tuple(word.encode() for word in facts.get("leaves", ())),
         macros=_macros(facts),
-        rooms=tuple((owner, facts.get("rooms", {}).get(owner, "").encode()) for owner in OWNERS[:2]),
+        rooms={owner: facts.get("rooms", {}).get(owner, "").encode() for owner in OWNERS[:2]},
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
         plain=read_plain(facts.get("plain", {})),
         tree=_tree(facts),
@@ -457,10 +454,3 @@ def _few_open(comments: tuple[tuple[bytes, bytes], ...], data: bytes) -> bytes:
 
 def _point(data: bytes, offset: int) -> tuple[int, int]:
     return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1
-
-
-def _further(data: bytes, start: int, offset: int, point: tuple[int, int]) -> tuple[int, int]:
-    """The point of `offset`, from that of `start` before it: counting the lines from there on is faster."""
-    rows = data.count(b"\n", start, offset)
-    column = offset - data.rfind(b"\n", start, offset) - 1 if rows else point[1] + offset - start
-    return point[0] + rows, column

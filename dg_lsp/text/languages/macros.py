@@ -4,7 +4,6 @@ Only what a parser sees is blank: offsets, lines and the file's bytes stay. Know
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -101,22 +100,6 @@ def blanked(macros: Macros, data: bytes) -> bytes:
         texts.append(_piece(macros, above, piece))
         above, at = piece[-BEFORE:] or above, at + len(piece) + len(blank_line)
     return blank_line.join(texts)
-
-
-def changed(old: bytes, new: bytes, edit: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The `edit` (start, old end, new end) that turns `old` into `new`, widened where they differ outside of it."""
-    start, end, stop = edit
-    if old[:start] != new[:start]:
-        start = _shared(old[:start], new[:start])
-    if old[end:] != new[stop:]:
-        behind = _shared(old[end:][::-1], new[stop:][::-1])
-        end, stop = len(old) - behind, len(new) - behind
-    return start, end, stop
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    """Return how many bytes both begin with; they are not the same."""
-    return bisect_left(range(min(len(one), len(other))), True, key=lambda n: one[: n + 1] != other[: n + 1])
 
 
 def _piece_end(data: bytes, start: int, blank_line: bytes) -> int:

@@ -13,7 +13,16 @@ from dg_lsp.text.languages.language import Language, check_shape
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.lexer import Span, block_end, indentation, leading, line_end, line_start, width
+from dg_lsp.text.syntax.lexer import (
+    Span,
+    block_end,
+    indentation,
+    leading,
+    line_below,
+    line_end,
+    line_start,
+    width,
+)
 
 # Imports are looked for in the first bytes of a file.
 HEAD = 20_000
@@ -48,7 +57,7 @@ class Part:
         at = line_start(self.data, start)
         end = max(start + len(self.data[start:end].rstrip()), start + 1)
         while at < min(end, len(self.data)):
-            stop = next_line(self.data, at)
+            stop = line_below(self.data, at)
             found[at + self.start] = line = self.data[at:stop]
             end = max(end, stop + 1) if line.rstrip(b"\r\n").endswith(b"\\") else end
             at = stop
@@ -111,12 +120,6 @@ def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
     if tree.root_node.has_error:
         tree = language.parse(_ended(language, data, floor - start))
     return Part(language, start, data, tree.root_node)
-
-
-def next_line(data: bytes, offset: int) -> int:
-    """Return where the line below that of `offset` begins; the end of the text if there is none."""
-    end = line_end(data, offset)
-    return min(end + (2 if data[end : end + 2] == b"\r\n" else 1), len(data))
 
 
 def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
@@ -311,6 +314,6 @@ def _folded(part: Part, body: Body) -> Lines:
     if body.inline or body.first is None:
         return {}
     first = body.docstring[0] if body.docstring else body.first
-    newline = part.data[line_end(part.data, first) : next_line(part.data, first)]
+    newline = part.data[line_end(part.data, first) : line_below(part.data, first)]
     filler = (body.indent or b"") + part.language.placeholder("block").encode() + newline
     return {line_start(part.data, first) + part.start: filler}

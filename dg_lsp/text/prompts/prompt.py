@@ -13,8 +13,8 @@ from dg_lsp.text.documents.document import BOM, Document
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Effort, Infill
-from dg_lsp.text.prompts.outline import next_line, outline
-from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.prompts.outline import outline
+from dg_lsp.text.syntax.lexer import line_below, line_end, line_start
 
 # The most bytes of imports and headers that are kept from above the cut; few files have more.
 KEPT = 2_000
@@ -83,7 +83,7 @@ def _first_line(data: bytes, at: int) -> int:
     """Return the first line start from `at` on; without a further line, the beginning of the next character."""
     end = line_end(data, at - 1)
     if end < len(data):
-        return next_line(data, end)
+        return line_below(data, end)
     while at < len(data) and data[at] & 0xC0 == 0x80:
         at += 1
     return at

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.prompts.outline import next_line
 from dg_lsp.text.syntax.bodies import Body, unwritten
-from dg_lsp.text.syntax.lexer import leading, line_start
+from dg_lsp.text.syntax.lexer import leading, line_below, line_start
 
 # At most so many functions, in so many bytes, each at least so like the one to be written: less like ones make its
 # truth less likely (docs/research/bodies.md).
@@ -76,10 +75,10 @@ def _fitting(data: bytes, bodies: list[Body]) -> Iterator[Function]:
 
 def _function(data: bytes, body: Body) -> Function:
     """The whole lines of a function, without a docstring below its header."""
-    start, below = line_start(data, body.header.start), next_line(data, body.header.opens)
+    start, below = line_start(data, body.header.start), line_below(data, body.header.opens)
     inside = body.docstring and body.first and body.docstring[0] >= below
     first = line_start(data, body.first) if inside and body.first else below
-    header, text = data[start:below], data[first : next_line(data, body.stop)]
+    header, text = data[start:below], data[first : line_below(data, body.stop)]
     return Function(header.decode("utf-8", "replace"), text.decode("utf-8", "replace"))
 
 

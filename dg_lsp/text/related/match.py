@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import common
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.languages.language import load_language
@@ -104,12 +105,6 @@ def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
         text = _text(place, match, stop)
         if text.strip():
             yield text, stop, behind
-
-
-def common(one: str, other: str) -> int:
-    """Return how many characters two strings have in common at their beginning."""
-    shorter = min(len(one), len(other))
-    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
 
 def _places(

@@ -91,7 +91,7 @@ def _entries(language: Language, data: bytes, columns: int) -> Iterator[tuple[st
 @lru_cache(maxsize=32)
 def _fixed(language: Language) -> dict[bytes, tuple[str, str]]:
     """The entries of keywords and brackets, whose kinds are their own words."""
-    texts = (*language.keywords, *(w for w in (b"self", b"cls", b"this")))
+    texts = (*language.keywords, b"self", b"cls", b"this")
     found = {text: (chr(32 + crc32(text) % 55_000),) * 2 for text in texts}
     return found | {sign.encode(): (sign, sign) for sign in OPENERS + CLOSERS + ",.:=;"}
 

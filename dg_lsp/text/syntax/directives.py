@@ -4,7 +4,7 @@ import re
 
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.brackets import state_at, unpaired
-from dg_lsp.text.syntax.lexer import line_end, line_start, marks, tokens
+from dg_lsp.text.syntax.lexer import line_below, line_end, line_start, marks, tokens
 
 _WORD = re.compile(rb"[ \t]*([A-Za-z_]\w*)?")
 # A file in quotes or angle brackets, or the name of a macro.
@@ -74,7 +74,7 @@ def _end_of_joined(data: bytes) -> int:
     """Return where the first line of `data` ends, with the lines that backslashes join to it."""
     end = line_end(data, 0)
     while data.endswith(b"\\", 0, end) and end < len(data):
-        end = line_end(data, end + (2 if data.startswith(b"\r\n", end) else 1))
+        end = line_end(data, line_below(data, end))
     return end
 
 

@@ -16,6 +16,7 @@ from dg_lsp.text.syntax.lexer import (
     Span,
     leading,
     line_at,
+    line_below,
     line_end,
     line_start,
     marks,
@@ -50,8 +51,6 @@ STRIDE = 4_096
 # How many lines above an item may belong to it.
 MOST_ABOVE = 100
 _CLOSER = re.compile(rb"[)\]}]")
-# Of Python: comments and strings may be at column 0 in any block.
-_ANYWHERE = re.compile(rb"[)\]}#\"']")
 _LABEL = re.compile(rb"(?:case|default|public|private|protected)\b[^;({]*:|[\w$]+[ \t]*:(?![:=])")
 # An item is over where its closing line holds little else and opens nothing again.
 _ENDS = re.compile(
@@ -155,15 +154,6 @@ def top_level_item(language: Language, data: bytes, offset: int) -> Span:
     return item_above(language, data, offset, b""), item_below(language, data, offset, b"")
 
 
-def block(language: Language, data: bytes, offset: int) -> Span:
-    """The part of `top_level_item` that ends where the next line with text is at column 0, closing brackets apart."""
-    start, stop = top_level_item(language, data, offset)
-    for at in texts_at(data, b"", line_end(data, offset), stop):
-        if not _ANYWHERE.match(data, at):
-            return start, at
-    return start, stop
-
-
 def texts_at(data: bytes, space: bytes, low: int, high: int) -> Iterator[int]:
     """Return where the text begins of the lines of data[low:high] that are indented by `space` and no more."""
     if low == 0 and data.startswith(space) and not data[len(space) : len(space) + 1].isspace():
@@ -191,7 +181,7 @@ def item_above(language: Language, data: bytes, offset: int, space: bytes) -> in
         left -= len(texts)
         for found in reversed(texts):
             if found < here and _ends_item(language, data, found):
-                return _next_line(data, found)
+                return line_below(data, found)
             if _begins_item(language, data, found, space):
                 return _with_above(language, data, found - len(space), space)
         high = low if low < high else 0
@@ -208,7 +198,7 @@ def item_below(language: Language, data: bytes, offset: int, space: bytes) -> in
         if looked == LINES:
             return line_start(data, min(end + UNKNOWN, len(data)))
         if _ends_item(language, data, at):
-            return _next_line(data, at)
+            return line_below(data, at)
         line = at - len(space)
         if line > offset and _begins_item(language, data, at, space):
             # The place may be on what belongs to the item below it.
@@ -254,22 +244,8 @@ def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int
         header = begun and language.style == "brace"
         if not attached and not header:
             return line
-        line = line_start(data, _comment_start(language, data, above))
+        line = above
     return line
-
-
-def _comment_start(language: Language, data: bytes, line: int) -> int:
-    """Return where the comment begins that ends with the line at `line`, else `line`."""
-    for opening, closing in language.block_comments:
-        if data.endswith(closing, line, line_end(data, line)):
-            begins = data.rfind(opening, 0, line + len(opening))
-            return begins if begins >= 0 else line
-    return line
-
-
-def _next_line(data: bytes, at: int) -> int:
-    end = line_end(data, at)
-    return min(end + 1 + data.startswith(b"\r\n", end), len(data))
 
 
 @lru_cache(maxsize=4)
@@ -323,7 +299,7 @@ def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[i
         return None
     if not all(_APART.match(data, at) for at in texts_at(data, outer, opens.end(), last)):
         return None
-    return opens.end(), last, _least(data, (opens.end(), last), outer, first[1])
+    return opens.end(), last, first[1]
 
 
 def _in_class(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
@@ -345,17 +321,6 @@ def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
     """Return whether `at` is in a string over lines that begins behind `start`, by the number of such quotes."""
     quotes = {q.close for q in language.strings if q.open == q.close and len(q.close) == 3}
     return any(data.count(quote, start, at) % 2 for quote in quotes)
-
-
-def _least(data: bytes, span: Span, outer: bytes, space: bytes) -> bytes:
-    """The least white space beyond `outer` that a line of code in `span` begins with; `space` at most."""
-    while len(space) > len(outer) + 1:
-        lesser = rb"[\r\n](%b[ \t]{1,%d})(?=[^\s/*#])" % (outer, len(space) - len(outer) - 1)
-        found = re.compile(lesser).search(data, *span)
-        if found is None:
-            break
-        space = found[1]
-    return space
 
 
 def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes:

@@ -247,6 +247,12 @@ def line_end(data: bytes, offset: int) -> int:
     return found if found >= 0 else end
 
 
+def line_below(data: bytes, offset: int) -> int:
+    """The offset where the line below that of `offset` begins; the end of the text if there is none."""
+    end = line_end(data, offset)
+    return min(end + (2 if data.startswith(b"\r\n", end) else 1), len(data))
+
+
 def line_at(data: bytes, offset: int) -> Line:
     """The line of `data` at `offset`."""
     start, end = line_start(data, offset), line_end(data, offset)
