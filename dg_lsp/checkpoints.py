@@ -167,7 +167,7 @@ def network_in(path: Path) -> Path:
 
 
 def is_hub_name(checkpoint: str) -> bool:
-    """Tell whether `checkpoint` names a repository of the hub, OWNER/NAME."""
+    """Return whether `checkpoint` names a repository of the hub, OWNER/NAME."""
     return _HUB_NAME.fullmatch(checkpoint) is not None
 
 
@@ -231,16 +231,15 @@ def languages_of(checkpoint: str) -> tuple[str, ...]:
 
 def abilities_of(checkpoint: str) -> tuple[str, ...]:
     """Return what a checkpoint can do, in words for the model menu; of one that is not here, if it is in OFFERED."""
-    prompt = "chat" if checkpoint not in OFFERED else "raw" if checkpoint == SMALL else "fim"
     found = ["lines", "bodies", "holes"]
     found += ["rewriting a selection"] if checkpoint not in OFFERED and denoises(checkpoint) else []
-    found += ["the text behind the gap"] if _about(checkpoint).get("prompt", prompt) != "raw" else []
+    found += ["the text behind the gap"] if prompt_of(checkpoint) != "raw" else []
     known = languages_of(checkpoint)
     return (*found, *([f"{' and '.join(map(str.capitalize, known))} only"] if known else []))
 
 
 def denoises(checkpoint: str) -> bool:
-    """Tell whether a checkpoint can denoise, and so rewrite text; True where its files do not say, as for a team's."""
+    """Return whether a checkpoint can denoise, and so rewrite text; True if its files do not say, as for a team's."""
     try:
         folder = folder_of(checkpoint)
         config = read_json(folder / "config.json") if (folder / "config.json").exists() else {}
@@ -251,17 +250,13 @@ def denoises(checkpoint: str) -> bool:
         return True
 
 
-def learned_many(checkpoint: str) -> bool:
-    """Tell whether a checkpoint that names no languages was trained on the plain ones, too.
+def prompt_of(checkpoint: str) -> str:
+    """Return the prompt style of a checkpoint: `raw`, `fim` or `chat`, that of the released one without a dg_lsp.json.
 
-    One that is prompted with nothing but the text was trained on a few.
+    A checkpoint that names no languages was trained on all of them, but a `raw` one on a few only.
     """
-    return bool(_about(checkpoint).get("prompt", "chat") != "raw")
-
-
-def answers_in_chat(checkpoint: str) -> bool:
-    """Tell whether a checkpoint is prompted as a chat; the released one, which has no dg_lsp.json, is."""
-    return bool(_about(checkpoint).get("prompt", "chat") == "chat")
+    known = "chat" if checkpoint not in OFFERED else "raw" if checkpoint == SMALL else "fim"
+    return str(_about(checkpoint).get("prompt", known))
 
 
 def definitions_for(settings: Settings) -> int:
@@ -269,7 +264,7 @@ def definitions_for(settings: Settings) -> int:
 
     The model of a team's server is not known here, so it is sent them; one that does not read them drops them.
     """
-    wanted = is_team(settings.engine_url) or answers_in_chat(settings.checkpoint)
+    wanted = is_team(settings.engine_url) or prompt_of(settings.checkpoint) == "chat"
     return settings.definition_bytes if wanted else 0
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, learned_many, named
+from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, named, prompt_of
 from dg_lsp.engine.choice import resolve
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
 from dg_lsp.text.languages.language import is_plain
@@ -53,7 +53,7 @@ def unlearned(settings: Settings, language: str) -> str:
     if settings.engine_url or {language, "*"} & {*settings.ghost_languages}:
         return ""
     known = languages_of(settings.checkpoint)
-    if language in known or not (known or (is_plain(language) and not learned_many(settings.checkpoint))):
+    if language in known or not (known or (is_plain(language) and prompt_of(settings.checkpoint) == "raw")):
         return ""
     name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"
     learned = " and ".join(map(str.capitalize, known)) or "other languages"

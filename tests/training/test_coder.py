@@ -12,10 +12,10 @@ from dg_lsp.checkpoints import (
     FAST_ENOUGH,
     CheckpointError,
     Measured,
-    answers_in_chat,
     folder_of,
     measured,
     network_in,
+    prompt_of,
 )
 from dg_lsp.cli import fetch
 from dg_lsp.cli.main import main
@@ -49,7 +49,7 @@ def test_the_folder_holds_the_file_as_it_is_with_a_notice_and_a_manifest(given: 
     assert {p.name for p in folder.iterdir()} == {"net.gguf", "dg_lsp.json", "README.md", "manifest.json"}
     assert network_in(find_directory(CODER)).read_bytes() == DATA
     assert "Apache License, Version 2.0" in (folder / "README.md").read_text()
-    assert json.loads((folder / "dg_lsp.json").read_text())["prompt"] == "fim" and not answers_in_chat(CODER)
+    assert json.loads((folder / "dg_lsp.json").read_text())["prompt"] == "fim" == prompt_of(CODER)
     assert not [p for p in folder.parent.iterdir() if p.name.endswith(".part")]
     digest = verify(folder)
     for name in ("net.gguf", "dg_lsp.json"):
