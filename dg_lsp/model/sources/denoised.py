@@ -54,7 +54,7 @@ class _Section:
         return self.seam.room(self.slots, 0)
 
     @property
-    def goes_on(self) -> bool:
+    def continues(self) -> bool:
         """Return whether the gap most likely continues beyond the canvas."""
         return bool(self.lengths) and self.lengths[0].length == self.open
 
@@ -124,7 +124,7 @@ def _write(task: Task) -> Generator[Draft, None, tuple[_Section, Written]]:
                 break
         clock.searched += section.searched
         # 4. A canvas that adds no text is dropped.
-        if not section.goes_on or clock.is_over():
+        if not section.continues or clock.is_over():
             return section, written
         canvas = stack([lay_out(section.seam, section.open, section.slots)] * plan_for(request, model).batch)
         batch = Batch(canvas.to(model.device), request, section.before)

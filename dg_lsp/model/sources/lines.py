@@ -47,7 +47,7 @@ class _Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EndedText:
     """A text that has ended.
 
     score: its log likelihood, its end included. alone: that of its likeliest tokens; tokens: their number.
@@ -88,7 +88,7 @@ def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 
 @torch.inference_mode()
-def draft_line(task: Task) -> Generator[Draft, None, list[Written]]:
+def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     """Write texts behind the prefix, which the cache holds; yield a Draft of step 0 before each token.
 
     Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood covers its tokens
@@ -133,7 +133,7 @@ class _UpToSuffix:
     clock: Clock
     is_showable: Callable[[str], bool]
     followed: tuple[tuple[int, ...], ...] = ()
-    found: dict[str, Written] = field(default_factory=dict)
+    found: dict[str, EndedText] = field(default_factory=dict)
     refused: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -159,7 +159,7 @@ class _UpToSuffix:
             written = self.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
             for text, score, inside in _ended(totals[number], self.ends, written[len(self.again) :]):
                 alone = row.score if inside else score
-                self._note(Written(text, score, alone, len(row.tokens) + (not inside)))
+                self._note(EndedText(text, score, alone, len(row.tokens) + (not inside)))
         if rows[0].tokens or not self.again:
             totals += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals.device)
         scores, places = totals.flatten().topk(self.writing.rows)
@@ -185,7 +185,7 @@ class _UpToSuffix:
                 return one.score
         return ended[0].score - _BEHIND if ended else -math.inf
 
-    def _note(self, ended: Written) -> None:
+    def _note(self, ended: EndedText) -> None:
         """Add a text that has ended to those found; other tokens of the same text make it likelier."""
         if known := self.found.get(ended.text):
             total = float(torch.tensor([known.score, ended.score]).logsumexp(0))
@@ -211,16 +211,16 @@ class _UpToSuffix:
     def is_enough(self, rows: Sequence[Row]) -> bool:
         """Return whether the unfinished texts are unlikely beside the finished ones."""
         ended = torch.tensor([-math.inf, *(one.score for one in self.found.values())])
-        going_on = float(torch.tensor([row.score for row in rows]).logsumexp(0))
+        unfinished = float(torch.tensor([row.score for row in rows]).logsumexp(0))
         if self.model.ends:
-            return going_on < self._best()
-        return going_on < float(ended.logsumexp(0)) + math.log(_LEFT)
+            return unfinished < self._best()
+        return unfinished < float(ended.logsumexp(0)) + math.log(_LEFT)
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: a beginning says little of the text that will be chosen."""
         return Draft(0, (), self.clock.milliseconds())
 
-    def result(self, rows: Sequence[Row]) -> list[Written]:  # noqa: ARG002
+    def result(self, rows: Sequence[Row]) -> list[EndedText]:  # noqa: ARG002
         """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones."""
         found = sorted(self.found.values(), key=lambda one: -one.score)
         count, least = self.writing.rows + len(self.followed), self._best() - _BEHIND

@@ -142,8 +142,8 @@ def word_neg_log_likelihoods(
         word = torch.cat(found)[:-1].sum()
         chance, token = chances[-1].topk(min(NEXT, chances.shape[-1]))
         on = [is_part(model.tokenizer.decode([t]).encode("utf-8")) for t in token.tolist()]
-        going_on = float(chance[torch.tensor(on, device=chance.device)].exp().sum())
-        scores.append(-float(word) - math.log(max(1 - going_on, 1e-6)))
+        continued = float(chance[torch.tensor(on, device=chance.device)].exp().sum())
+        scores.append(-float(word) - math.log(max(1 - continued, 1e-6)))
     return scores
 
 
