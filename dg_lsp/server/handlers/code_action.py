@@ -29,16 +29,14 @@ async def code_action(context: Context, params: types.CodeActionParams) -> list[
     # Some editors ask at each move of the cursor.
     quiet = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
     request: Request[list[types.CodeAction]] = Request(uri, lambda _: [], quiet=quiet)
-    document = context.workspace.permitted(uri)
-    return await answered(context, request, document, lambda snapshot: _list(snapshot, context, params))
+    return await answered(context, request, lambda snapshot: _list(snapshot, context, params))
 
 
 async def resolve(context: Context, action: types.CodeAction) -> types.CodeAction:
     """Fill the gap of a code action; an action for an older version of the document is returned unchanged."""
     uri = str(action.data.get("uri", "")) if isinstance(action.data, dict) else ""
-    document = context.workspace.permitted(uri)
     request = Request(uri, lambda _: action)
-    return await answered(context, request, document, lambda snapshot: _resolve(snapshot, context, action))
+    return await answered(context, request, lambda snapshot: _resolve(snapshot, context, action))
 
 
 async def _list(

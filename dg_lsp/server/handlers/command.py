@@ -45,7 +45,7 @@ async def _answered(context: Context, target: Target, handler: Handler, own: Res
     uri = str(target.get("uri", ""))
     request = Request(uri, lambda why: {"applied": False, "edit": None, "why": why, **own})
     document = context.workspace.open_or_on_disk(uri, target.get("version"))
-    return await answered(context, request, document, lambda snapshot: handler(snapshot, context, target))
+    return await answered(context, request, lambda snapshot: handler(snapshot, context, target), document)
 
 
 async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:

@@ -99,16 +99,19 @@ class Reply(Generic[T]):
 async def answered(
     context: Context,
     request: Request[T],
-    document: Awaitable[Document],
     handler: Callable[[Snapshot], Awaitable[Reply[T]]],
+    document: Awaitable[Document] | None = None,
 ) -> T:
-    """Return the answer of `handler` to a Snapshot of `document`, or an empty one; record how the request ended.
+    """Return the answer of `handler` to a Snapshot, or an empty one; record how the request ended.
+
+    document: the one of the Snapshot, by default the open document of the request, if it may be filled.
 
     Raises:
         RequestError: the engine gives no answer.
     """
     try:
-        reply = await handler(context.around(await document))
+        found = await (document or context.workspace.permitted(request.uri))
+        reply = await handler(context.around(found))
     except Superseded:
         reply = Reply(request.empty(CHANGED), CHANGED)
     except (NoGap, UnknownLanguage, DocumentError) as error:

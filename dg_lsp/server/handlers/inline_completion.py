@@ -56,8 +56,7 @@ async def inline_completion(
     """
     uri = params.text_document.uri
     request = Request(uri, lambda _: types.InlineCompletionList([]), raises=False)
-    document = context.workspace.permitted(uri)
-    return await answered(context, request, document, lambda snapshot: _complete(snapshot, context, params))
+    return await answered(context, request, lambda snapshot: _complete(snapshot, context, params))
 
 
 async def _complete(

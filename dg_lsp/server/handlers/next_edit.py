@@ -31,8 +31,7 @@ async def next_edit(context: Context, params: Any) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, OverflowError):
         return _empty("a request dg-lsp/nextEdit has a textDocument with a uri, and a position")
     request = Request(uri, _empty, raises=False, quiet=True)
-    document = context.workspace.permitted(uri)
-    return await answered(context, request, document, lambda found: _answer(found, context, position))
+    return await answered(context, request, lambda found: _answer(found, context, position))
 
 
 async def dismiss(context: Context, params: Any) -> None:
