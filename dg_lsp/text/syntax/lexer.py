@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain
+from typing import NamedTuple
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
@@ -44,8 +45,7 @@ _DEEPEST = 60  # braces that may be open where code in a string is read
 _ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token and its half-open span. `kind` is open_string for a string that nothing closes."""
 
     kind: str

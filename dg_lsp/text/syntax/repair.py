@@ -184,9 +184,8 @@ class Repaired:
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
     """The cheapest repair of `data`, a top-level item, at `offset`; of a long item only the part round the place stays.
 
-    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate, but at a line's
-    end none that only closes less than a better one.  3. Stop at the first that parses cleanly, or when too much time
-    has gone; the earlier of two equal ones wins.
+    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate.  3. Stop
+    at the first that parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
 
     Example: for `f(a, |` in Python the candidate is `_g_)`.
     """
@@ -199,20 +198,15 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
         lowest = 1
     if lowest == 0 or (best.cost and language.style == "indent" and out_of_reach(tree, state.line)):
         return best
-    worst, better, begun = lowest, list[tuple[Span, bytes]](), time.thread_time()
-    # Where more follows on the line, it may close what a candidate closes, too.
-    skipping = not data[offset : line_end(data, offset)].strip()
+    begun = time.thread_time()
     for edits in _edits(missing_tokens_at(language, data, offset, state)):
         # 2. Only the neighbourhood of the cursor is parsed again.
         span, text, changes = _joined(data, edits)
-        if skipping and any(_closes_less(text, other) for at, other in better if at == span):
-            continue
         try:
             new = language.reparse(tree, data, span, text)
         except Unreadable:
             continue
         cost = cost_of(new)
-        better += [(span, text)] if cost < worst else []
         if cost < lowest:
             lowest = cost
             best = Repaired(data[: span[0]] + text + data[span[1] :], new, span[0], cost, changes)
@@ -255,11 +249,6 @@ def _joined(data: bytes, edits: Sequence[Replacement]) -> tuple[Span, bytes, Cha
         text, at = text + new, last
         changes += [Change(now, now + len(new), first, last)] if new or first < last else []
     return (start, at), text, Changes(tuple(changes))
-
-
-def _closes_less(text: bytes, other: bytes) -> bool:
-    """Return whether `other` is `text` with more closing brackets at its end."""
-    return other.startswith(text) and not other[len(text) :].strip(b")]}") and len(text) < len(other)
 
 
 def out_of_reach(tree: Tree, line: int) -> bool:
