@@ -268,6 +268,11 @@ def definitions_for(settings: Settings) -> int:
     return settings.definition_bytes if wanted else 0
 
 
+def reads_edits(settings: Settings) -> bool:
+    """Tell whether recent edits of other documents go with a request: to a local checkpoint that sees both sides."""
+    return not settings.engine_url and _about(settings.checkpoint).get("prompt") == "fim"
+
+
 def better_than(
     checkpoint: str, free: Callable[[str], int] = lambda _: sys.maxsize, speed: float = 1.0
 ) -> str:

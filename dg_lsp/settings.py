@@ -175,7 +175,7 @@ class Settings:
         True,
         "look for fills in other files of the project, too: open documents and, after they were read in "
         "the background, the workspace's folders, without excluded files, hidden folders and those of "
-        "packages and builds",
+        "packages and builds. A code model on this machine reads the lines edited last in open documents, too",
     )
     definition_bytes: int = _option(
         4_000,

@@ -627,6 +627,22 @@ MUTANTS = (
     ),
     Mutant(
         12,
+        "recent edits of an excluded document are sent",
+        "dg_lsp/server/workspace.py",
+        "        found = {one.uri: one for one in self.beside(document)}\n",
+        "        found = {u: one for u in self.documents.uris() if (one := self.documents.snapshot(u))}\n",
+        PRIVACY + "test_recent_edits_of_other_documents_are_sent_as_long_as_these_are_open_and_not_excluded",
+    ),
+    Mutant(
+        12,
+        "recent edits with a secret are sent",
+        "dg_lsp/text/related/recent.py",
+        "if own and not has_secret(document.data, document.line_starts[first], document.line_end(own[-1])):",
+        "if own:",
+        "tests/text/test_recent.py::test_an_edit_with_a_secret_and_one_in_another_language_are_left_out",
+    ),
+    Mutant(
+        12,
         "a cell of an excluded notebook is read",
         "dg_lsp/server/workspace.py",
         "            self.permit(notebook)\n",

@@ -20,8 +20,9 @@ from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import NoGap, OutOfTime
-from dg_lsp.text.related.definitions import Context, context_of
+from dg_lsp.text.related.definitions import context_of
 from dg_lsp.text.related.index import Index
+from dg_lsp.text.related.recent import Edited, recent_edits
 from dg_lsp.text.related.retrieve import Search, search
 
 
@@ -49,7 +50,8 @@ class FillOptions:
     alternatives: the number of different texts. priority: who is served first. index: the other files; without it no
     candidates and no definitions are sent. like: a text of the fill's length, for measurements. show: called
     with each Draft. above: text that is read before the document's own, such as that of the cells above one of a
-    notebook.
+    notebook. edited: other open documents with their recent edits, the one edited last at the end, for a model that
+    reads these.
     """
 
     alternatives: int = 1
@@ -58,6 +60,7 @@ class FillOptions:
     like: str | None = None
     show: Callable[[Draft], None] = lambda _: None
     above: bytes = b""
+    edited: tuple[Edited, ...] = ()
 
 
 ONE = FillOptions()
@@ -104,7 +107,7 @@ def prepare(
     """Return the request for `gap`, and the uris of the other files that it holds text of.
 
     1. Refuse a gap where no edit could be checked.  2. Take the text around the gap, as much as the settings allow.
-    3. Add candidates, and definitions where the model reads them.
+    3. Add candidates, and definitions or recent edits where the model reads them.
 
     Raises:
         NoGap: no edit could be checked, or reading the text takes too long.
@@ -118,7 +121,7 @@ def prepare(
         gap = gap.moved(len(options.above))
     request = prompt.build(document, gap, settings)
     # 3.
-    found, context = Search(), Context()
+    found, context = Search(), recent_edits(document, options.edited)
     if options.index is not None:
         found = search(document, gap, options.index)
         if room := definitions_for(settings):

@@ -125,6 +125,7 @@ class Documents:
         self.encoding: Encoding = encoding
         self.notebooks = Notebooks()
         self._open: dict[str, _Open] = {}
+        self._changes = 0
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Add a document; one that is open already is replaced."""
@@ -141,7 +142,8 @@ class Documents:
         document = self._known(uri, "changed")
         if version < document.version:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
-        document.version, document.snapshot = version, None
+        self._changes += 1
+        document.version, document.snapshot, document.edited = version, None, self._changes
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
             document.history = begun(utf8(document.buffer.text))
@@ -181,6 +183,11 @@ class Documents:
         found = self._open.get(uri)
         return found.bursts if found else Bursts()
 
+    def edited(self) -> list[str]:
+        """Return the uris of the documents with recent edits, the one edited last at the end."""
+        found = (uri for uri, one in self._open.items() if one.bursts.recent)
+        return sorted(found, key=lambda uri: self._open[uri].edited)
+
     def fingerprint(self, uri: str) -> int:
         """Return a hash of the text of the document `uri`; 0 if it is not open."""
         found = self._open.get(uri)
@@ -206,10 +213,10 @@ class _Open:
 
     key: the spelling that all uris of the same file share. snapshot: the last one; None after a change. history: the
     older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many. bursts:
-    the recent edits.
+    the recent edits. edited: how many changes all documents had got with its last one.
     """
 
-    __slots__ = ("buffer", "bursts", "changes", "history", "key", "language", "snapshot", "version")
+    __slots__ = ("buffer", "bursts", "changes", "edited", "history", "key", "language", "snapshot", "version")
 
     def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
         self.key, self.language, self.version, self.buffer = key, language, version, buffer
@@ -217,6 +224,7 @@ class _Open:
         self.history: History | None = None
         self.changes: Changes | None = Changes()
         self.bursts = Bursts()
+        self.edited = 0
 
     def apply(self, change: Change, encoding: Encoding) -> None:
         """Apply `change` to the text, and record the bytes that it changed."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dg_lsp.checkpoints import pick
+from dg_lsp.checkpoints import pick, reads_edits
 from dg_lsp.engine.choice import Model, models, room_for
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine, load
@@ -126,8 +126,11 @@ class Session:
 
         The text above a cell of a notebook is that of the cells above it.
         """
-        index = await self._workspace.project.index_for(document) if settings.related else None
-        return FillOptions(settings.alternatives, priority, index, above=self._workspace.above(document))
+        workspace = self._workspace
+        index = await workspace.project.index_for(document) if settings.related else None
+        edited = workspace.edited_beside(document) if settings.related and reads_edits(settings) else ()
+        above = workspace.above(document)
+        return FillOptions(settings.alternatives, priority, index, above=above, edited=edited)
 
     async def newest(self, uri: str, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of `work`, ghost text for the document `uri`; cancel older ghost text work on it.

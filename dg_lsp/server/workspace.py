@@ -16,6 +16,7 @@ from dg_lsp.text.documents.excluded import key_of, path_of
 from dg_lsp.text.documents.fences import fenced
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.reasons import NoGap
+from dg_lsp.text.related.recent import Edited
 from dg_lsp.text.syntax.magics import without_magics
 
 
@@ -126,6 +127,12 @@ class Workspace:
             with suppress(NoGap):
                 found += [self.document(uri)] if key_of(uri) != own else []
         return found
+
+    def edited_beside(self, document: Document) -> tuple[Edited, ...]:
+        """Return the other open documents that were edited and may be read, each with its bursts, the last one last."""
+        found = {one.uri: one for one in self.beside(document)}
+        uris = [uri for uri in self.documents.edited() if uri in found]
+        return tuple((found[uri], self.documents.bursts(uri)) for uri in uris)
 
     def off(self, uri: str) -> str:
         """Return why the document `uri` gets no automatic ghost text, as a sentence; empty if it does."""

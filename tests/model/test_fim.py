@@ -106,15 +106,15 @@ def test_a_tokenizer_without_such_tokens_belongs_to_no_family() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pieces_of_other_files_come_before_the_files_own_text(family: str) -> None:
+def test_pieces_of_other_files_come_before_the_item_of_the_gap(family: str) -> None:
     tokenizer = tokenizer_with(names_of(family))
     pieces = (Piece("a.py", "def g(b): ...\n"), Piece("x\ny.py", FAMILIES[family].prefix))
     bos = tokenizer.token_to_id("<bos>") or 0
     frame = frame_of(tokenizer, "fim", bos, replace(REQUEST, context=pieces))
     ids = [*frame.before, *tokenizer.encode(ABOVE[: frame.cut]).ids, *frame.between]
     own = f"# a.py\ndef g(b): ...\n\n# x y.py\n{FAMILIES[family].prefix}\n\n"
-    above = PROMPTS[family].format(above=own + TOP, head="", suffix=SUFFIX)
-    assert as_text(tokenizer, ids) == above.removesuffix("" if FAMILIES[family].middle else TOP)
+    above = TOP + own if FAMILIES[family].middle else own
+    assert as_text(tokenizer, ids) == PROMPTS[family].format(above=above, head="", suffix=SUFFIX)
     special = tokenizer.token_to_id(FAMILIES[family].prefix)
     assert sum(token == special for token in ids) == 1, "what a file says is text"
 
@@ -125,13 +125,14 @@ def test_pieces_of_other_files_take_bounded_room_and_repeat_nothing_in_sight() -
     same = Piece("copy.py", ITEM + HEAD + "r ** 2\n" + SUFFIX)
     half = Piece("half.py", "def half(x):\n    return x // 2\n\n\ndef third(x):\n    return x / 3\n")
     request = replace(REQUEST, context=(half, *pieces, same))
-    before = frame_of(tokenizer, "fim", 0, request).before
-    kept = re.findall(r"# (\d+)\.py", as_text(tokenizer, before))
-    assert len(before) <= _PIECES + 1 and "copy.py" not in as_text(tokenizer, before)
+    between = frame_of(tokenizer, "fim", 0, request).between
+    sent = between[: between.index(tokenizer.token_to_id(QWEN.suffix))]
+    kept = re.findall(r"# (\d+)\.py", as_text(tokenizer, sent))
+    assert len(sent) <= _PIECES and "copy.py" not in as_text(tokenizer, sent)
     assert 2 <= len(kept) < 40 and kept == [f"{n:02}" for n in range(40 - len(kept), 40)], (
         "the last ones stay"
     )
-    alone = frame_of(tokenizer, "fim", 0, replace(request, context=(half,))).before
+    alone = frame_of(tokenizer, "fim", 0, replace(request, context=(half,))).between
     assert "third" in as_text(tokenizer, alone), "a quarter of its lines is in sight"
 
 
@@ -143,7 +144,8 @@ def test_the_pieces_of_other_files_stay_while_one_types_in_a_line() -> None:
         for count in range(6)
         for end in (SUFFIX, ")" + SUFFIX)
     }
-    assert len({frame.before for frame in frames}) == 1
+    suffix = tokenizer.token_to_id(QWEN.suffix)
+    assert len({frame.between[: frame.between.index(suffix)] for frame in frames}) == 1
 
 
 @pytest.mark.parametrize(
@@ -178,13 +180,24 @@ def test_the_middle_begins_with_the_item_that_the_gap_is_in(prefix: str, begins:
     assert prefix[item_start(prefix) :] == begins
 
 
-def test_all_before_the_item_stays_while_one_types_in_it(model: Checkpoint) -> None:
-    first = tokenise(model, REQUEST)[0]
+@pytest.mark.parametrize("context", [(), (Piece("a.py", "def g(b): ...\n"), Piece("b.py", "b = 2\n"))])
+def test_all_before_the_item_stays_while_one_types_in_it(
+    model: Checkpoint, context: tuple[Piece, ...]
+) -> None:
+    request = replace(REQUEST, context=context)
+    first = tokenise(model, request)[0]
     for typed in ("r", "r *", "r * r", "r * r\n", "r * r\n\n    x = (", "r * r\n\n    x = (\n)\n    y"):
-        tokens, seam = tokenise(model, replace(REQUEST, prefix=REQUEST.prefix + typed))
+        tokens, seam = tokenise(model, replace(request, prefix=REQUEST.prefix + typed))
         middle = tokens.index(model.tokenizer.token_to_id("<|fim_middle|>")) + 1
         assert tokens[:middle] == first[:middle]
         assert as_text(model.tokenizer, [*tokens, *seam.head]).endswith(f"<|fim_middle|>{ITEM}{HEAD}{typed}")
+
+
+def test_the_items_above_stay_where_a_piece_changes(model: Checkpoint) -> None:
+    texts = ("def g(b): ...\n", "def h(c, d): ...\n")
+    one, other = (tokenise(model, replace(REQUEST, context=(Piece("a.py", text),)))[0] for text in texts)
+    kept = len(model.encode(TOP)) + 1
+    assert one != other and one[:kept] == other[:kept] == (one[0], *model.encode(TOP))
 
 
 def test_special_tokens_in_a_file_are_text_and_none_comes_out(tmp_path: Path) -> None:

@@ -194,6 +194,51 @@ def test_documents_that_a_change_of_the_settings_excludes_leave(tmp_path: Path) 
     run(work)
 
 
+def test_recent_edits_of_other_documents_are_sent_as_long_as_these_are_open_and_not_excluded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "dg_lsp.json").write_text('{"prompt": "fim"}')
+
+    async def work() -> None:
+        window = Window([tmp_path], Settings(checkpoint=str(tmp_path)))
+        own, plan = tmp_path / "own.py", tmp_path / "plan.py"
+        documents, session = window.workspace.documents, window.session
+        window.open(own, OWN)
+        window.open(plan, "z = 1\n")
+
+        async def sent() -> list[str]:
+            document, settings = window.workspace.document(own.as_uri()), window.workspace.settings
+            outcome = await session.fill(document, find_gap(document, 9), settings, lambda _: None, "fill")
+            context = window.engine.requests[-1].context
+            # A fill with text of another document is dropped once that is closed.
+            assert (plan.as_uri() in outcome.files) == bool(context)
+            return [piece.text for piece in context]
+
+        assert await sent() == [], "nothing was edited"
+        documents.change(plan.as_uri(), 2, [(((1, 0), (1, 0)), "def planned(): ...")])
+        for column, key in enumerate("len("):
+            # Whoever types in one line sends the same pieces at each key.
+            assert await sent() == ["def planned(): ...\n"]
+            documents.change(own.as_uri(), 2, [(((0, 9 + column), (0, 9 + column)), key)])
+        session.configure({}, {"exclude": ["plan.*"]})
+        assert await sent() == []
+        session.configure({}, {})
+        assert await sent() == ["def planned(): ...\n"]
+        for other in (
+            {"checkpoint": "embedded"},
+            {"related": False},
+            {"engine_url": "llama+http://127.0.0.1:1"},
+        ):
+            before = window.workspace.settings
+            window.workspace.settings = replace(before, **other)
+            assert await sent() == []
+            window.workspace.settings = before
+        window.close(plan)
+        assert await sent() == []
+
+    run(work)
+
+
 GLOBS = ("private/**", "private/", "private", "**/private/**", "**/private", "{root}/private/**", "PRIVATE/")
 
 

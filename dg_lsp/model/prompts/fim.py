@@ -1,7 +1,8 @@
 """The style `fim`, for a network that was trained on fill-in-the-middle: it sees both sides of a gap.
 
-The text above the gap's item, the text behind the gap, and then the item up to the gap as the beginning of the middle.
-While one types in an item, a token is only ever added behind those that are cached.
+The text above the gap's item, pieces of other files, the text behind the gap, and then the item up to the gap as the
+beginning of the middle. While one types in an item, a token is only ever added behind those that are cached; where a
+piece changes, the text above the item stays cached.
 """
 
 import re
@@ -126,21 +127,21 @@ def _ends(tokenizer: Tokenizer) -> tuple[int, ...]:
 
 
 def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
-    """The frame for `request`. Its tokens change with the context, the items above and the near suffix only."""
+    """Return the frame for `request`. Its tokens change with the context, the items above and the near suffix only."""
     family = family_of(tokenizer)
     assert family is not None, "the tokenizer has no tokens for fill-in-the-middle"
     suffix = _plain(tokenizer, near_suffix(request.suffix))
     opening = (bos,) if family.begins else ()
-    prefix = (*_special(tokenizer, family.prefix), *_pieces(tokenizer, request))
+    prefix, pieces = _special(tokenizer, family.prefix), _pieces(tokenizer, request)
     behind = (*_special(tokenizer, family.suffix), *suffix)
     if not family.middle:
-        return Frame((*opening, *behind, *prefix))
-    between = (*behind, *_special(tokenizer, family.middle))
+        return Frame((*opening, *behind, *prefix, *pieces))
+    between = (*pieces, *behind, *_special(tokenizer, family.middle))
     return Frame((*opening, *prefix), cut=item_start(request.prefix), between=between)
 
 
 def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:
-    """The tokens of the pieces of other files, each below its path in a comment; () if there are none.
+    """Return the tokens of the pieces of other files, each below its path in a comment; () if there are none.
 
     At most _PIECES tokens, the last pieces first: a cold prompt has to be read in time. A piece that shares half of its
     lines with the text around the gap is left out, since the network would repeat it.

@@ -96,12 +96,14 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     texts: dict[str, str] = {}
     for uri, one in sorted(taken, key=lambda pair: (pair[0], pair[1].start)):
         texts[uri] = texts.get(uri, "") + one.text
-    folder = posixpath.dirname(key_of(document.uri))
-    pieces = (
-        Piece(whole(unquote(posixpath.relpath(key_of(uri), folder))), redacted(text))
-        for uri, text in texts.items()
-    )
+    pieces = (piece_of(document, uri, redacted(text)) for uri, text in texts.items())
     return Context(tuple(pieces), tuple(texts))
+
+
+def piece_of(document: Document, uri: str, text: str) -> Piece:
+    """Return `text` of the file `uri` as a Piece, whose path counts from the folder of `document`."""
+    folder = posixpath.dirname(key_of(document.uri))
+    return Piece(whole(unquote(posixpath.relpath(key_of(uri), folder))), text)
 
 
 def _import_name(uri: str) -> bytes:
