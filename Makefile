@@ -11,9 +11,9 @@ demo: .venv/ready
 check: lint
 	$(BIN)/pytest -n auto -m "not slow" --ignore tests/editors
 
-# Everything but the mutants.
+# Everything but the mutants; few tests that fail are tried once more, alone.
 test: lint
-	$(BIN)/pytest -n auto
+	$(BIN)/python -m tests.again -n auto
 
 lint: .venv/ready
 	$(BIN)/ruff check .

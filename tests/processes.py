@@ -47,7 +47,7 @@ def own_runtime() -> Iterator[Path]:
     finally:
         os.environ["DG_LSP_RUNTIME_DIR"] = str(path)
         command = [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"]
-        subprocess.run(command, check=False, capture_output=True, timeout=60)
+        subprocess.run(command, check=False, capture_output=True, timeout=300)
         # One that was being started in the last moment listened too late to hear of it.
         mark = f"DG_LSP_RUNTIME_DIR={path}".encode()
         for process in Path("/proc").glob("[0-9]*"):

@@ -256,7 +256,7 @@ def test_an_interrupt_in_the_middle_of_a_trial_takes_it_back(folder: Path, how: 
     before = contents(folder)
     bot = on_trial(folder)
     bot.send_signal(how)
-    assert bot.wait(20) == 130
+    assert bot.wait(60) == 130
     assert contents(folder) == before
 
 

@@ -16,6 +16,7 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Status
 from tests.scripts import install
+from tests.waiting import wait_until
 
 SHOP = '''\
 def add(first, second):
@@ -71,8 +72,8 @@ def test_the_first_fill_starts_the_engine_and_says_so_and_the_next_finds_it(
     shop: Path, runtime: Path
 ) -> None:
     words = command("fill", f"{shop}::add", checkpoint="scripted")
-    first = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    second = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    first = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+    second = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
     assert first.stderr.startswith("dg-lsp: starting the engine ...\n")
     assert "starting" not in second.stderr
     assert "+    return None" in first.stdout and second.stdout == first.stdout
@@ -82,7 +83,7 @@ def test_the_first_fill_starts_the_engine_and_says_so_and_the_next_finds_it(
 
 def test_trace_shows_the_drafts_of_the_shared_engine(shop: Path, runtime: Path) -> None:
     words = command("trace", f"{shop}::add", checkpoint="scripted:3:20")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
     assert "step 3 " in done.stdout and "+    return None" in done.stdout
 
 
@@ -111,18 +112,18 @@ def test_an_interrupt_closes_the_stream_and_is_exit_130(shop: Path, runtime: Pat
     process = subprocess.Popen(
         command("fill", f"{shop}::add", checkpoint=settings.checkpoint), stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 60
-    while (status := status_of(settings)) is None or not status.passes:
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.05)
+
+    def now() -> Status:
+        return status_of(settings) or Status("starting")
+
+    wait_until(lambda: now().passes or process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait(60) == 130
     assert process.stderr is not None and "Traceback" not in process.stderr.read()
-    later = status_of(settings)
-    assert later is not None and later.state == "ready"
+    wait_until(lambda: now().state == "ready")
+    passes = now().passes
     time.sleep(0.2)
-    again = status_of(settings)
-    assert again is not None and again.passes <= later.passes + 1
+    assert now().passes == passes < 2_000
 
 
 def test_without_a_folder_for_the_engine_the_fix_is_named(

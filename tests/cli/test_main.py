@@ -399,7 +399,7 @@ def test_without_a_command_it_is_a_server(options):
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
     sent = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     done = subprocess.run(
-        [sys.executable, "-m", "dg_lsp", *options], input=sent, capture_output=True, timeout=20, check=False
+        [sys.executable, "-m", "dg_lsp", *options], input=sent, capture_output=True, timeout=300, check=False
     )
     assert b'"inlineCompletionProvider"' in done.stdout
     # The input ended without a goodbye.

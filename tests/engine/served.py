@@ -31,18 +31,18 @@ def served(app: Starlette, certificate: tuple[Path, Path] | None = None) -> Iter
         yield f"http{'s' if certificate else ''}://127.0.0.1:{door.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
         with suppress(OSError):
             door.close()
 
 
 def with_engine(make: Callable[[], E], work: Callable[[E], Awaitable[None]]) -> None:
-    """Do `work` with the engine that `make` returns, in a minute at most, and close it."""
+    """Do `work` with the engine that `make` returns, in two minutes at most, and close it."""
 
     async def whole() -> None:
         engine = await asyncio.to_thread(make)
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await work(engine)
         finally:
             await engine.close()

@@ -50,7 +50,7 @@ def against(answer: bytes, path: Path, ask: Any) -> Any:
         async with await asyncio.start_unix_server(serve, path):
             remote = RemoteEngine(path)
             try:
-                return await asyncio.wait_for(ask(remote), 10)
+                return await asyncio.wait_for(ask(remote), 60)
             finally:
                 await remote.close()
 

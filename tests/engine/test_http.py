@@ -23,7 +23,7 @@ def connected(tmp_path: Path, act: Any) -> Any:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(path)
             listening.listen()
-            ours = await SameUser().connect_unix_socket(path, timeout=5)
+            ours = await SameUser().connect_unix_socket(path, timeout=60)
             other, _ = listening.accept()
             with other:
                 try:
@@ -37,11 +37,11 @@ def connected(tmp_path: Path, act: Any) -> Any:
 
 def test_bytes_go_both_ways_up_to_the_end(tmp_path: Path) -> None:
     async def act(ours: Any, other: socket.socket) -> Any:
-        await ours.write(b"question", 5)
+        await ours.write(b"question", 60)
         other.sendall(b"answer")
-        read = await ours.read(4, 5), await ours.read(100, 5)
+        read = await ours.read(4, 60), await ours.read(100, 60)
         other.shutdown(socket.SHUT_WR)
-        return other.recv(100), read, await ours.read(100, 5)
+        return other.recv(100), read, await ours.read(100, 60)
 
     found, complaints = connected(tmp_path, act)
     assert found == (b"question", (b"answ", b"er"), b"") and not complaints
@@ -69,12 +69,12 @@ def test_silence_is_a_time_out_and_what_breaks_has_a_name(tmp_path: Path) -> Non
         other.close()
         with pytest.raises(httpcore2.WriteError):
             for _ in range(100):
-                await ours.write(b"x" * 100_000, 5)
+                await ours.write(b"x" * 100_000, 60)
         return True
 
     assert connected(tmp_path, act)[0]
     with pytest.raises(httpcore2.ConnectError):
-        asyncio.run(SameUser().connect_unix_socket(str(tmp_path / "nobody"), timeout=5))
+        asyncio.run(SameUser().connect_unix_socket(str(tmp_path / "nobody"), timeout=60))
 
 
 def test_a_stranger_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

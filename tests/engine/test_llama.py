@@ -4,7 +4,6 @@ No llama.cpp runs here. The server of these tests answers in the words of a real
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -22,6 +21,7 @@ from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.messages import Fill, Infill, Piece
 from tests.engine.llama_server import CONTRACT, FakeLlama, texts_of
 from tests.engine.served import answer_of, with_engine
+from tests.waiting import until
 
 ASKED = Infill(
     "def total(values):\n    result = ",
@@ -163,16 +163,14 @@ def test_a_selection_is_not_rewritten_and_the_reason_is_told() -> None:
 
 
 def test_a_cancel_closes_the_connection() -> None:
-    server = FakeLlama(" sum(values)")
-    server.pause = 0.05
+    server = FakeLlama(" sum" + " + 1" * 400)
+    server.pause = 0.1
 
     async def work(engine: LlamaEngine) -> None:
         async with aclosing(engine.infill(ASKED)) as events:
             await anext(events)
-        began = time.monotonic()
-        while not server.cancelled:
-            await asyncio.sleep(0.005)
-        assert time.monotonic() - began < 5 and engine.queue == 0
+        await until(lambda: server.cancelled)
+        assert engine.queue == 0
 
     with_server(server, work)
 
@@ -182,9 +180,7 @@ def test_a_deadline_ends_the_work_and_takes_what_has_come() -> None:
     server.pause = 0.02
 
     async def work(engine: LlamaEngine) -> None:
-        began = time.monotonic()
-        fill = await fill_of(engine, replace(ASKED, deadline=0.2))
-        assert time.monotonic() - began < 5 and fill.reason == "deadline"
+        assert (await fill_of(engine, replace(ASKED, deadline=0.2))).reason == "deadline"
 
     with_server(server, work)
 

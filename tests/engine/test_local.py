@@ -28,6 +28,7 @@ from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.tiny import save_checkpoint
+from tests.waiting import until
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line", effort="low")
 
@@ -66,7 +67,7 @@ def test_two_load_one_after_the_other(settings: Settings, runtime: Path) -> None
                 time.sleep(0.01)
             time.sleep(0.2)
             assert not opening.done() and not any(word.startswith("checking") for word in words)
-        asyncio.run(opening.result(60).close())
+        asyncio.run(opening.result(120).close())
 
 
 def test_where_no_lock_can_be_held_it_is_loaded_without(
@@ -125,7 +126,7 @@ def test_a_request_after_a_cancelled_one_is_answered(settings: Settings) -> None
         assert isinstance(last, Fill)
         return last
 
-    assert asyncio.run(asyncio.wait_for(work(), 60))
+    assert asyncio.run(asyncio.wait_for(work(), 120))
 
 
 BODY = Infill("def f(a):\n", "\n", "python", "function_body", "    ", effort="high", session="d")
@@ -160,7 +161,7 @@ def test_ghost_text_waits_for_at_most_two_steps_of_a_bot(settings: Settings) -> 
 
 
 @pytest.mark.parametrize(
-    ("deadline", "others", "filled"), [(0.05, True, False), (5.0, True, True), (0.0, False, True)]
+    ("deadline", "others", "filled"), [(0.05, True, False), (60.0, True, True), (0.0, False, True)]
 )
 def test_what_was_too_late_before_its_first_turn_is_answered_with_that_reason(
     deadline: float, others: bool, filled: bool
@@ -219,14 +220,14 @@ def test_the_rest_of_a_prompt_is_read_in_a_pause_and_a_request_ends_that(
 
     def rest(request: Infill) -> Iterator[Draft | Fill]:
         try:
-            for _ in range(1000):
+            for _ in range(50_000):
                 time.sleep(0.002)
                 read.append(request.prefix)
                 yield Draft(1, (), 0.0)
         finally:
             read.append("closed")
 
-    monkeypatch.setattr(local, "_PAUSE", 0.3)
+    monkeypatch.setattr(local, "_PAUSE", 3600.0)
     engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu")
     engine._read = rest
 
@@ -234,30 +235,31 @@ def test_the_rest_of_a_prompt_is_read_in_a_pause_and_a_request_ends_that(
         events = [event async for event in engine.infill(Infill(name, "", "python", "statement"))]
         assert events == [Fill(name)]
 
-    async def until(done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
-            while not done():
-                await asyncio.sleep(0.005)
-
     async def whole() -> None:
-        for name in ("a", "b"):
-            await asked(name)
+        await asked("a")
+        # The pause behind `a` has begun, and the next request comes before it is over, however slow the machine is.
+        reading = engine._reading
+        assert reading is not None
+        await asyncio.sleep(0)
+        monkeypatch.setattr(local, "_PAUSE", 0.05)
+        await asked("b")
+        assert reading.cancelled()
         await until(lambda: read.count("b") > 3)
         assert "a" not in read, "somebody asked before the pause was over"
         await asked("c")
         await until(lambda: "closed" in read)
-        assert read.count("b") < 1000
+        assert read.count("b") < 50_000
         await engine.close()
 
     asyncio.run(whole())
 
 
 def test_closing_the_engine_ends_its_thread(settings: Settings) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     engine = LocalEngine.open(settings)
-    assert threading.active_count() == before + 1
+    (own,) = set(threading.enumerate()) - before
     asyncio.run(engine.close())
-    assert threading.active_count() == before
+    assert not own.is_alive()
 
 
 def test_the_code_kept_for_shapes_is_bounded_unless_the_environment_says_otherwise(

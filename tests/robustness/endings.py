@@ -61,7 +61,8 @@ def endings(times: int) -> Row:
                 window = Window(processId=parent.pid)
                 window.open(URI, "x = \n")
                 window.ask("textDocument/inlineCompletion", window.inline(URI, 4))
-                time.sleep(1.2)  # by then the fill runs, and the parent has been seen alive
+                # By then the fill runs, and the parent has been seen alive.
+                time.sleep(4 if leave is parent_dies else 1.2)
                 began = time.monotonic()
                 if leave is parent_dies:
                     parent.kill()

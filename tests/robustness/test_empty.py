@@ -59,7 +59,7 @@ def told(wire: Wire, why: str) -> None:
     assert not last["offered"] and why in last["why"], last
     # The notification may have come before the answer.
     while not any(why in has for has in reasons(wire)):
-        wire.until("dg-lsp/status", 20)
+        wire.until("dg-lsp/status")
     wire.messages.clear()
 
 

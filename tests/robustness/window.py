@@ -65,7 +65,7 @@ class Window:
         with self._sending:
             self.wire.send(notification(method, params))
 
-    def wait(self, number: int, timeout: float = 60) -> dict[str, Any]:
+    def wait(self, number: int, timeout: float = 120) -> dict[str, Any]:
         """The answer to the request `number`."""
         with self._news:
             if not self._news.wait_for(lambda: number in self.answers, timeout):
@@ -105,7 +105,7 @@ class Window:
         answer = self.wait(self.ask("test/text", {"uri": uri}))
         return bool(answer["result"] == self.texts[uri])
 
-    def status(self, timeout: float = 60) -> dict[str, Any]:
+    def status(self, timeout: float = 120) -> dict[str, Any]:
         """The object of `dg-lsp/status`."""
         return self.wait(self.ask("dg-lsp/status", {}), timeout)["result"]  # type: ignore[no-any-return]
 
@@ -123,7 +123,7 @@ class Window:
         """Take leave as an editor does; the exit code."""
         self.wait(self.ask("shutdown", None))
         self.tell("exit", None)
-        code = self.wire.wait(10)
+        code = self.wire.wait()
         self.wire.__exit__()
         return code
 

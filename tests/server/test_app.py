@@ -17,6 +17,7 @@ from lsprotocol import types as lsp
 import dg_lsp
 from dg_lsp.server import client
 from tests.server.wire import NoMessage, Wire, notification, request
+from tests.waiting import wait_until
 
 URI = "file:///w/shop.py"
 TEXT = "def add(a, b):\n    raise NotImplementedError\n\n\nx = \n"
@@ -28,9 +29,8 @@ ANNOTATES = {"workspace": {"applyEdit": True, "workspaceEdit": EDITS}}
 ASKS = {"experimental": {"dgLsp": {"confirm": True}}}
 STATUS = {"experimental": {"dgLsp": {"status": True}}}
 Start = Callable[..., Wire]
-WHOLE = (
-    12.0  # seconds that `scripted:60:200` works on one fill; what ends it early ends it in a third of them
-)
+# The seconds that the engine LONG works on one fill; what ends it early ends it in half of them.
+LONG, WHOLE = "scripted:150:200", 30.0
 
 
 @pytest.fixture
@@ -232,41 +232,40 @@ def test_a_newer_request_takes_the_place_of_an_older_one(start: Start) -> None:
     wire = start("scripted:60:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
-    before = time.monotonic()
     wire.send(request(2, "textDocument/inlineCompletion", inline(AT_X)))
+    # One that was filled would have items, and come 12 seconds before the other.
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < WHOLE / 3
     assert wire.answer(2)["result"]["items"]
 
 
 def test_typing_on_answers_what_is_out_of_date_at_once(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start(LONG)
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
     before = time.monotonic()
     wire.send(changed(2, TEXT + "y"))
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < WHOLE / 3
+    assert time.monotonic() - before < WHOLE / 2
 
 
 def test_closing_answers_what_was_asked_about_the_document_at_once(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start(LONG)
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
     before = time.monotonic()
     wire.send(notification("textDocument/didClose", {"textDocument": {"uri": URI}}))
     assert wire.answer(1)["result"] == {"items": []}
-    assert time.monotonic() - before < WHOLE / 3
+    assert time.monotonic() - before < WHOLE / 2
 
 
 def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start(LONG)
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
     before = time.monotonic()
     wire.send(notification("$/cancelRequest", {"id": 1}))
     assert wire.answer(1)["error"]["code"] == -32800
-    assert time.monotonic() - before < WHOLE / 3
+    assert time.monotonic() - before < WHOLE / 2
     assert not [m for m in wire.rest(0.5) if m.get("id") == 1]
 
 
@@ -306,29 +305,25 @@ def accept(wire: Wire) -> None:
 def test_behind_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> None:
     wire = start("scripted:8:50")
     accept(wire)
-    # Enter is pressed before the fill has ended; the request takes it over.
-    wait_for_steps(wire, 9)
+    # Enter is pressed before the fill has ended, but for a busy machine; the request takes it over.
+    wait_until(lambda: wire.ask("s", "dg-lsp/status")["result"]["passes"] >= 9)
     wire.send(changed(3, TEXT.replace("x = ", "x = None\n")))
-    began = time.monotonic()
     (item,) = ghost(wire, "next", {"line": 5, "character": 0})
     assert item["insertText"] == "None"
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
     # The line behind that is not begun before this one is accepted.
-    assert time.monotonic() - began < 5
+    time.sleep(0.3)
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready"
 
 
 @pytest.mark.parametrize("typed", ["x = None\ny", "x = None "])
 def test_another_change_ends_what_was_begun_ahead(start: Start, typed: str) -> None:
-    wire = start("scripted:40:50")
+    wire = start("scripted:60:50")
     accept(wire)
-    wait_for_steps(wire, 42)
+    wait_for_steps(wire, 62)
     wire.send(changed(3, TEXT.replace("x = ", typed)))
-    end = time.monotonic() + 1.5
-    while wire.ask("s", "dg-lsp/status")["result"]["state"] != "ready" and time.monotonic() < end:
-        time.sleep(0.02)
-    assert time.monotonic() < end
-    # And nothing else is begun.
+    wait_until(lambda: wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready")
+    # It did not come to its end, and nothing else is begun.
     before = wire.ask("s", "dg-lsp/status")["result"]
     time.sleep(0.4)
     assert before["passes"] == wire.ask("s", "dg-lsp/status")["result"]["passes"]
@@ -433,12 +428,12 @@ def test_an_action_of_an_older_version_comes_back_unchanged(start: Start) -> Non
 
 
 def test_an_action_whose_document_changes_meanwhile_comes_back_unchanged(start: Start) -> None:
-    wire = start("scripted:60:200", capabilities=RESOLVES)
+    wire = start(LONG, capabilities=RESOLVES)
     (action,) = actions(wire, 1, 6)
     wire.send(request("r", "codeAction/resolve", action))
     wait_for_steps(wire)
     wire.send(changed(2, TEXT + "y = 1\n"))
-    assert wire.answer("r", WHOLE / 3)["result"] == action
+    assert wire.answer("r", WHOLE / 2)["result"] == action
 
 
 def test_a_client_that_cannot_resolve_gets_a_command(start: Start) -> None:
@@ -630,7 +625,7 @@ def test_the_command_leaves_written_code_unless_that_is_confirmed(start: Start) 
     result = fill(wire, name="f", kind="function_body", apply=False)["result"]
     assert result["edit"] and not result["applied"] and result["confirm"]
     send_fill(wire, name="f", confirmed=True)
-    asked = wire.until("workspace/applyEdit", 20)
+    asked = wire.until("workspace/applyEdit")
     wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": True}})
     result = wire.answer("fill")["result"]
     assert result["applied"] and result["confirm"] == ""
@@ -678,7 +673,7 @@ def test_an_unsure_fill_is_annotated_or_kept_back(start: Start) -> None:
 def test_the_command_has_the_client_apply_the_edit_to_its_version(start: Start) -> None:
     wire = start(capabilities=APPLIES)
     send_fill(wire, name="add")
-    asked = wire.until("workspace/applyEdit", 20)
+    asked = wire.until("workspace/applyEdit")
     assert asked["params"]["edit"]["documentChanges"][0]["textDocument"]["version"] == 1
     wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": True}})
     result = wire.answer("fill")["result"]
@@ -699,7 +694,7 @@ def test_a_bot_may_have_the_edit_of_a_seed_without_its_being_applied(start: Star
 def test_a_client_that_refuses_the_edit_is_quoted(start: Start) -> None:
     wire = start(capabilities=APPLIES)
     send_fill(wire, name="add")
-    asked = wire.until("workspace/applyEdit", 20)
+    asked = wire.until("workspace/applyEdit")
     wire.send(
         {"jsonrpc": "2.0", "id": asked["id"], "result": {"applied": False, "failureReason": "read only"}}
     )
@@ -727,7 +722,7 @@ def test_an_edit_that_the_client_does_not_take_is_kept_with_the_reason(
         wire.send(request("fill", "workspace/executeCommand", params))
     else:
         send_fill(wire, name="add")
-    asked = wire.until("workspace/applyEdit", 20)
+    asked = wire.until("workspace/applyEdit")
     wire.send({"jsonrpc": "2.0", "id": asked["id"], **answer})
     result = wire.answer("fill")["result"]
     assert not result["applied"] and why in result["why"]
@@ -793,18 +788,18 @@ def test_the_same_seed_gives_the_same_result(start: Start) -> None:
 
 
 def test_a_change_meanwhile_is_content_modified(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start(LONG)
     send_fill(wire, name="add")
     wait_for_steps(wire)
     wire.send(changed(2, TEXT + "y"))
-    assert wire.answer("fill", WHOLE / 3)["error"]["code"] == -32801
+    assert wire.answer("fill", WHOLE / 2)["error"]["code"] == -32801
 
 
 # -- drafts, progress, status
 
 
 def test_drafts_come_to_who_asked_and_not_too_many(start: Start) -> None:
-    wire = start("scripted:100:5", capabilities={"experimental": {"dgLsp": {"drafts": True}}})
+    wire = start("scripted:100:15", capabilities={"experimental": {"dgLsp": {"drafts": True}}})
     before = time.monotonic()
     fill(wire, name="add")
     took = time.monotonic() - before
@@ -834,9 +829,14 @@ def test_long_work_shows_progress_and_quick_work_none(start: Start) -> None:
 def test_quick_work_shows_no_progress(start: Start) -> None:
     wire = start("scripted", capabilities={"window": {"workDoneProgress": True}})
     fill(wire, name="add")
-    before = len(wire.messages)
-    fill(wire, name="add")
-    assert not [m for m in wire.messages[before:] if "progress" in m.get("method", "").lower()]
+
+    def shows_none() -> bool:
+        before = len(wire.messages)
+        fill(wire, name="add")
+        return not [m for m in wire.messages[before:] if "progress" in m.get("method", "").lower()]
+
+    # On a busy machine quick work may take long.
+    wait_until(shows_none)
 
 
 def test_a_client_that_never_answers_about_progress_holds_nothing_up(start: Start) -> None:
@@ -845,12 +845,12 @@ def test_a_client_that_never_answers_about_progress_holds_nothing_up(start: Star
 
 
 def test_cancelling_the_progress_cancels_the_work(start: Start) -> None:
-    wire = start("scripted:60:200", capabilities={"window": {"workDoneProgress": True}})
+    wire = start(LONG, capabilities={"window": {"workDoneProgress": True}})
     send_fill(wire, name="add")
     token = begin_progress(wire)
     wire.until("$/progress")
     wire.send(notification("window/workDoneProgress/cancel", {"token": token}))
-    assert "error" in wire.answer("fill", WHOLE / 3)
+    assert "error" in wire.answer("fill", WHOLE / 2)
 
 
 def test_states_come_to_who_asked(start: Start) -> None:
@@ -950,12 +950,18 @@ def test_how_each_request_ended_is_told_and_the_last_one_is_never_lost(start: St
     for number in range(30):
         ghost(wire, number, {"line": 1, "character": 10})
     ghost(wire, "last", {"line": 4, "character": 2})
-    wire.rest(0.5)
+    wire.rest()
+    last = wire.ask("s", "dg-lsp/status")["result"]["last"]
+
+    def reported() -> list[Any]:
+        return [m["params"]["last"] for m in wire.messages[before:] if m.get("method") == "dg-lsp/status"]
+
+    while not (told := reported()) or told[-1] != last:
+        wire.until("dg-lsp/status")
     took = time.monotonic() - began
-    told = [m["params"]["last"] for m in wire.messages[before:] if m.get("method") == "dg-lsp/status"]
     assert 1 <= len(told) <= 10 * took + 1
     assert not told[0]["offered"] and "the function body to fill is not at the cursor" in told[0]["why"]
-    assert told[-1] == wire.ask("s", "dg-lsp/status")["result"]["last"] and told[-1] != told[0]
+    assert told[-1] != told[0]
 
 
 # -- all stubs of a file
@@ -1004,7 +1010,7 @@ def test_all_stubs_of_a_file_are_filled_by_one_edit(start: Start) -> None:
     wire.send(changed(2, STUBS))
     params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI, "version": 2, "seed": 2}]}
     wire.send(request("all", "workspace/executeCommand", params))
-    asked = wire.until("workspace/applyEdit", 20)
+    asked = wire.until("workspace/applyEdit")
     (change,) = asked["params"]["edit"]["documentChanges"]
     assert change["textDocument"] == {"uri": URI, "version": 2}
     filled = STUBS.replace("pass", "return False").replace("...", "return False")
@@ -1025,7 +1031,7 @@ def test_a_file_without_stubs_gets_no_edit_and_the_reason(start: Start) -> None:
 
 
 def test_cancelling_the_progress_keeps_what_is_filled(start: Start) -> None:
-    wire = start("scripted:10:100", capabilities={"window": {"workDoneProgress": True}})
+    wire = start("scripted:10:400", capabilities={"window": {"workDoneProgress": True}})
     wire.send(changed(2, STUBS))
     params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
     wire.send(request("all", "workspace/executeCommand", params))
@@ -1033,7 +1039,7 @@ def test_cancelling_the_progress_keeps_what_is_filled(start: Start) -> None:
     while not message.startswith("2 of 3: Shop.second"):
         message = wire.until("$/progress")["params"]["value"].get("message", "")
     wire.send(notification("window/workDoneProgress/cancel", {"token": token}))
-    result = wire.answer("all", 5)["result"]
+    result = wire.answer("all")["result"]
     assert result["filled"] == ["first"]
     assert result["left"] == [["Shop.second", "cancelled"], ["Shop.third", "cancelled"]]
     (changes,) = result["edit"]["changes"].values()
@@ -1041,21 +1047,21 @@ def test_cancelling_the_progress_keeps_what_is_filled(start: Start) -> None:
 
 
 def test_a_change_while_all_stubs_are_filled_is_content_modified(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start(LONG)
     wire.send(changed(2, STUBS))
     params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
     wire.send(request("all", "workspace/executeCommand", params))
     wait_for_steps(wire)
     wire.send(changed(3, STUBS + "y"))
-    assert wire.answer("all", WHOLE / 3)["error"]["code"] == -32801
+    assert wire.answer("all", WHOLE / 2)["error"]["code"] == -32801
 
 
 def test_an_engine_that_dies_between_two_stubs_leaves_the_others_with_the_reason(start: Start) -> None:
-    wire = start("scripted:10:100")
+    wire = start("scripted:10:400")
     wire.send(changed(2, STUBS))
     params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
     wire.send(request("all", "workspace/executeCommand", params))
-    os.kill(wait_for_steps(wire, 15)["process"], signal.SIGKILL)
+    os.kill(wait_for_steps(wire, 11)["process"], signal.SIGKILL)
     result = wire.answer("all")["result"]
     assert result["filled"] == ["first"] and [name for name, _ in result["left"]] == [
         "Shop.second",
@@ -1151,17 +1157,16 @@ def test_a_git_that_hangs_delays_only_the_documents_that_it_is_asked_about(
     wire = start(rootUri=tmp_path.as_uri(), initializationOptions={"excludeIgnored": True})
     opened(wire, TEXT, uri="untitled:one")
     items("warm", "untitled:one")
-    uris = [(tmp_path / f"{n}.py").as_uri() for n in range(4)]
-    began = time.monotonic()
+    # git has two seconds for each, and is asked about four at a time, so it says nothing of the last for long.
+    uris = [(tmp_path / f"{n}.py").as_uri() for n in range(24)]
     for uri in uris:
         opened(wire, TEXT, uri=uri)
     wire.send(request("slow", "textDocument/inlineCompletion", asked(uris[0])))
-    told = wire.ask("s", "dg-lsp/status", {"uri": uris[0]})["result"]
-    assert told["state"] == "off" and "git has not answered yet" in told["why"]
-    assert items("other", "untitled:one")
-    # git has two seconds for each of the four.
-    assert time.monotonic() - began < 4
-    assert wire.answer("slow", 20)["result"]["items"] == []
+    for _ in range(2):
+        told = wire.ask("s", "dg-lsp/status", {"uri": uris[-1]})["result"]
+        assert told["state"] == "off" and "git has not answered yet" in told["why"]
+        assert items("other", "untitled:one")
+    assert wire.answer("slow")["result"]["items"] == []
     assert "git ignores 0.py" in wire.ask("s2", "dg-lsp/status", {"uri": uris[0]})["result"]["why"]
     # Where git answers, the first request waits for it, and is served.
     (tmp_path / "go").write_text("")
@@ -1337,13 +1342,13 @@ def test_stdout_carries_the_protocol_only_and_the_log_no_source(start: Start) ->
 
 
 def test_shutdown_ends_it_quickly_also_in_the_middle_of_a_fill(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start(LONG)
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
     before = time.monotonic()
     assert wire.ask("end", "shutdown")["result"] is None
     wire.send(notification("exit"))
-    assert wire.wait(WHOLE) == 0 and time.monotonic() - before < WHOLE / 3
+    assert wire.wait() == 0 and time.monotonic() - before < WHOLE / 2
     with pytest.raises(NoMessage):
         while True:
             wire.read(0.2)

@@ -190,7 +190,7 @@ def test_the_menu_does_not_wait_for_an_engine_that_hangs(data: Path) -> None:
     engines.opened[SMALL] = Process(Fill("1"))
     engines.opened[SMALL].patience = 60.0  # type: ignore[attr-defined]
     began = time.monotonic()
-    assert len(asyncio.run(models.models(context))["models"]) == 4 and time.monotonic() - began < 20
+    assert len(asyncio.run(models.models(context))["models"]) == 4 and time.monotonic() - began < 50
 
 
 def test_auto_means_the_model_that_was_picked_also_after_a_restart(data: Path) -> None:

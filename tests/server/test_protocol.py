@@ -14,6 +14,7 @@ from dg_lsp.server.rpc.conversation import log_failure
 from dg_lsp.server.rpc.envelope import Refusal, parse_message, strict_converter
 from tests.server.small import SECRET
 from tests.server.wire import Wire, both, frame, notification, plain, request, small
+from tests.waiting import wait_until
 
 URI = "file:///c%3A/m.py"
 NOW = {"seconds": 0}
@@ -237,7 +238,7 @@ def test_cancelling_is_answered_at_once_whatever_the_handler_does() -> None:
             wire.send(notification("$/cancelRequest", {"id": msg_id}))
             assert code_of(wire.answer(msg_id)) == -32800
             # The handler itself goes on for half a minute.
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 20
         assert wire.rest(0.5) == []
         # The id of a cancelled request is free again at once, also while its handler still cleans up.
         assert wire.ask(0, "test/sleep", NOW)["result"] == "slept"
@@ -296,9 +297,8 @@ def test_thousands_of_requests_and_cancels(start: Start) -> None:
         assert sorted(answer["id"] for answer in answers) == list(range(2000))
         assert {code_of(answer) for answer in answers} == {-32800}
         wire.send(*[notification("test/sleep", NOW)] * 100)
-        time.sleep(0.2)
-        held = wire.ask("state", "test/state")["result"]
-        assert held == {"live": 1, "futures": 0, "types": 0, "tasks": 1, "workspace": 0, "documents": 0}
+        nothing = {"live": 1, "futures": 0, "types": 0, "tasks": 1, "workspace": 0, "documents": 0}
+        wait_until(lambda: wire.ask("state", "test/state")["result"] == nothing, min(wire.patience, 20))
         assert wire.rest() == []
 
 

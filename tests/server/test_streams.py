@@ -178,7 +178,7 @@ def test_a_broken_pipe_is_noticed_once_and_later_writes_are_dropped(caplog: pyte
     reading, writer = pipe_writer(lost.set)
     os.close(reading)
     writer.write(b"x")
-    assert lost.wait(20)
+    assert lost.wait(60)
     for _ in range(100):
         writer.write(b"x")
     writer.close()
@@ -192,7 +192,7 @@ def test_a_client_that_does_not_read_loses_the_connection(caplog: pytest.LogCapt
     began = time.monotonic()
     for _ in range(100):
         writer.write(b"x" * 100_000)
-    assert time.monotonic() - began < 10  # nobody ever reads
+    assert time.monotonic() - began < 60  # nobody ever reads
     writer.close()
     assert lost == [True]
     assert caplog.text.count("the client does not read") == 1
@@ -204,7 +204,7 @@ def test_closing_waits_for_a_second_at_most() -> None:
     writer.write(b"x" * 1_000_000)
     began = time.monotonic()
     writer.close()
-    assert 0.9 < time.monotonic() - began < 10  # nobody ever reads
+    assert 0.9 < time.monotonic() - began < 60  # nobody ever reads
     os.close(reading)
 
 
@@ -264,7 +264,7 @@ def test_a_client_that_never_reads_is_left() -> None:
     with small(reading=False) as wire:
         wire.send(request("init", "initialize", {"processId": None, "rootUri": None, "capabilities": {}}))
         wire.send(*(request(n, "test/big", {"size": 10_000_000}) for n in range(10)))
-        assert wire.wait(30) == 1
+        assert wire.wait(120) == 1
         assert wire.stderr.count("the client does not read") == 1
         assert "Traceback" not in wire.stderr
 
@@ -287,15 +287,14 @@ def _resident(pid: int) -> int:
 
 # Whether the client said `shutdown` before; that plain pygls does right.
 SHUT = [False, True]
-QUICK = (
-    10  # seconds in which a server ends on a busy machine; one that waits for its handlers takes 20 and more
-)
+# Seconds in which a server ends on a busy machine; one that waits for its handlers takes half a minute and more.
+QUICK = 20
 
 
 def left(wire: Wire) -> tuple[int, float]:
     """The exit code, and how long the server took to end."""
     began = time.monotonic()
-    code = wire.wait(min(20, max(4, wire.patience)))
+    code = wire.wait(min(QUICK + 5, max(4, wire.patience)))
     return code, time.monotonic() - began
 
 
@@ -397,7 +396,7 @@ def test_the_parent_is_watched() -> None:
     ):
         wire.initialize(processId=parent.pid)
         with pytest.raises(NoMessage, match="nothing within"):
-            wire.read(1.6)
+            wire.read(4)  # it has been seen alive by then
         parent.kill()
         parent.wait()
         assert wire.wait() == 1
@@ -441,9 +440,9 @@ def test_work_that_nobody_waits_for_any_more_does_not_pile_up() -> None:
         threads = Path(f"/proc/{wire.process.pid}/task")
         before = len(list(threads.iterdir()))
         for number in range(30):
-            wire.send(request(number, "test/thread", {"seconds": 0.5}))
+            wire.send(request(number, "test/thread", {"seconds": 2}))
             wire.send(notification("$/cancelRequest", {"id": number}))
             assert wire.answer(number)["error"]["code"] == -32800
         assert len(list(threads.iterdir())) <= before + 2
         # Those that had not begun are gone.
-        assert wire.ask(30, "test/thread", {"seconds": 0}, timeout=5)["result"] is None
+        assert wire.ask(30, "test/thread", {"seconds": 0}, timeout=20)["result"] is None

@@ -116,7 +116,7 @@ def test_no_answer_of_many_editors_is_lost_or_crossed_also_over_a_restart(tmp_pa
         # In a thread, so that the editors go on asking while no server is there.
         await asyncio.to_thread(again.__enter__)
         try:
-            return await asyncio.wait_for(asyncio.gather(*editors), 120)
+            return await asyncio.wait_for(asyncio.gather(*editors), 400)
         finally:
             again.__exit__(None, None, None)
 

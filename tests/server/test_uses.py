@@ -28,6 +28,7 @@ from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill
 from tests.server.wire import Wire, notification
+from tests.waiting import until
 
 SECRET = "sesame_and_poppy"
 URI = f"file:///home/ann/{SECRET}/shop.py"
@@ -221,13 +222,14 @@ def test_a_burst_of_uses_is_one_write(fast: None, monkeypatch: pytest.MonkeyPatc
         return add(more)
 
     monkeypatch.setattr(counts, "add", counting)
+    monkeypatch.setattr(uses, "_EVERY", 2.0)
 
     async def work() -> None:
         context = window()
         for _ in range(300):
             await used(context, use("shown"))
         assert not writes
-        await asyncio.sleep(0.3)
+        await until(lambda: writes)
 
     asyncio.run(work())
     assert writes == [300] and counted() == {"shown": 300}

@@ -77,7 +77,7 @@ class Wire:
         self.send(request(msg_id, method, params))
         return self.answer(msg_id, timeout)
 
-    def initialize(self, timeout: float = 60, **params: Any) -> dict[str, Any]:
+    def initialize(self, timeout: float = 120, **params: Any) -> dict[str, Any]:
         given = {"processId": None, "rootUri": None, "capabilities": {}, **params}
         reply = self.ask("init", "initialize", given, timeout)
         self.send(notification("initialized", {}))
@@ -117,7 +117,7 @@ class Wire:
             pass
         return message
 
-    def rest(self, timeout: float = 0.3) -> list[dict[str, Any]]:
+    def rest(self, timeout: float = 0.5) -> list[dict[str, Any]]:
         """What still comes until nothing has come for a while."""
         found: list[dict[str, Any]] = []
         with contextlib.suppress(NoMessage):
@@ -132,20 +132,20 @@ class Wire:
     def stderr(self) -> str:
         return b"".join(self._stderr).decode("utf-8", "replace")
 
-    def logged(self, text: str, timeout: float = 20) -> bool:
+    def logged(self, text: str, timeout: float = 60) -> bool:
         """Whether `text` comes on standard error in time."""
         end = time.monotonic() + timeout
         while text not in self.stderr and time.monotonic() < end:
             time.sleep(0.01)
         return text in self.stderr
 
-    def wait(self, timeout: float = 20) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """The exit code; an AssertionError when the server does not end in time."""
         try:
             code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the server still runs after {timeout} s") from None
-        self._collector.join(1)
+        self._collector.join(20)  # its last words may still be on their way
         return code
 
     def __enter__(self) -> "Wire":

@@ -20,6 +20,7 @@ import pytest
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, override
+from tests.waiting import until
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Team:
         headers = {"authorization": f"Bearer {given}"} if given else {}
         verify = ssl.create_default_context(cafile=self.certificate) if self.certificate else False
         return httpx2.AsyncClient(
-            base_url=self.url, trust_env=False, headers=headers, verify=verify, timeout=10
+            base_url=self.url, trust_env=False, headers=headers, verify=verify, timeout=60
         )
 
 
@@ -76,15 +77,18 @@ async def team_of(folder: Path, checkpoint: str = "scripted", *, tls: bool = Fal
     tokens = folder / "tokens"
     token = make_token(tokens, "alice")
     certificate, key = certificate_in(folder) if tls else (None, None)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    # Bound and not listening, it keeps others from the port until the server has it.
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    port = held.getsockname()[1]
     listening = serving.Listening(tokens, "127.0.0.1", port, certificate, key)
     team = Team(f"http{'s' if tls else ''}://127.0.0.1:{port}", token, tokens, certificate)
     task = asyncio.create_task(serving.serve(Settings(checkpoint=checkpoint), listening))
     try:
-        async with team.client() as client, asyncio.timeout(60):
-            while not await _is_ready(client):
-                await asyncio.sleep(0.02)
+        with held:
+            async with team.client() as client:
+                await until(lambda: is_ready(client), 120)
         yield team
     finally:
         task.cancel()
@@ -117,8 +121,9 @@ def server_process(
         process.wait()
 
 
-async def _is_ready(client: httpx2.AsyncClient) -> bool:
+async def is_ready(client: httpx2.AsyncClient) -> bool:
+    """Return whether the server has loaded its engine."""
     try:
         return (await client.get("/readyz")).status_code == 200
-    except httpx2.ConnectError:
+    except httpx2.TransportError:
         return False

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.serving import toy
+from tests.waiting import until
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
@@ -44,9 +46,7 @@ def test_a_slow_reader_misses_drafts_and_holds_no_step_up() -> None:
         service = Service("scripted", "")
         await service.load(opener(engine))
         reading = asyncio.create_task(lines_of(service, 0.05))
-        async with asyncio.timeout(60):
-            while engine.passes < 200:
-                await asyncio.sleep(0.001)
+        await until(lambda: engine.passes == 200)
         # The engine has finished, the reader still reads.
         assert not reading.done()
         found = await reading
@@ -75,8 +75,7 @@ def test_the_status_tells_the_stages_of_a_life() -> None:
         await asyncio.sleep(0.05)
         go.set()
         await load
-        await asyncio.sleep(0.05)
-        assert service.status().state == "busy"
+        await until(lambda: service.status().state == "busy")
         found = await reading
         assert found[0] == {"state": {"state": "loading", "done": 0.5}}
         status = service.status()
@@ -220,23 +219,30 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
         await asyncio.sleep(0.8)
         assert not watch.done() and not service.stuck, "nobody waits, so nothing is stuck"
         reading = asyncio.create_task(lines_of(service))
-        await asyncio.wait_for(watch, 10)
-        return (await asyncio.wait_for(reading, 1))[-1]["error"]  # type: ignore[no-any-return]
+        await asyncio.wait_for(watch, 60)
+        return (await asyncio.wait_for(reading, 60))[-1]["error"]  # type: ignore[no-any-return]
 
     assert "hung" in asyncio.run(work())["message"]
 
 
-def test_an_engine_that_hangs_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason() -> None:
+def test_an_engine_that_hangs_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("dg_lsp.serving.service.time", SimpleNamespace(monotonic=lambda: now))
+
     async def work() -> None:
+        nonlocal now
         service = Service("scripted", "")
         engine = _Stuck(Fill("x"))
-        engine.patience, engine.first_step = 0.1, 0.5
+        engine.patience, engine.first_step = 10.0, 50.0
         await service.load(opener(engine))
         reading = asyncio.create_task(lines_of(service))
-        await asyncio.sleep(0.3)
+        await until(lambda: service.working)
+        now += 49.0
         assert not service.stuck
-        await asyncio.sleep(0.3)
-        assert service.stuck > 0.5
+        now += 2.0
+        assert service.stuck == 51.0
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
 
@@ -265,7 +271,7 @@ def test_an_engine_that_can_compute_no_more_says_so_and_ends(
         await asyncio.sleep(0.2)
         assert not watch.done()
         said = (await lines_of(service))[-1]["error"]["message"]
-        await asyncio.wait_for(watch, 10)
+        await asyncio.wait_for(watch, 60)
         return str(said)
 
     assert asyncio.run(work()) == "it ends"

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,8 @@ from dg_lsp.serving.team import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token
 from dg_lsp.settings import is_loopback
 from dg_lsp.text.messages import Infill
-from tests.serving.team import Team, server_process, team_of
+from tests.serving.team import Team, is_ready, server_process, team_of
+from tests.waiting import until
 
 SECRET = Infill("secret_text = ", "\n", "python", "rest_of_line")
 BODY = json.dumps(wire.pack(SECRET)).encode()
@@ -34,7 +34,7 @@ BODY = json.dumps(wire.pack(SECRET)).encode()
 
 def with_team(work: Callable[[Team], Awaitable[None]], folder: Path, checkpoint: str = "scripted") -> None:
     async def whole() -> None:
-        async with asyncio.timeout(60), team_of(folder, checkpoint) as team:
+        async with asyncio.timeout(180), team_of(folder, checkpoint) as team:
             await work(team)
 
     asyncio.run(whole())
@@ -136,7 +136,7 @@ def test_an_oversized_body_is_refused_unread(tmp_path: Path) -> None:
             head = "POST /v1/infill HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n"
             writer.write(head.format(team.token, 1 << 40).encode())
             # Nothing of the body is waited for.
-            answer = await asyncio.wait_for(reader.read(), 5)
+            answer = await asyncio.wait_for(reader.read(), 60)
             assert answer.startswith(b"HTTP/1.1 413") and b"16 MiB" in answer
             writer.close()
             # It may be closed while we still send.
@@ -165,12 +165,12 @@ def test_a_request_out_of_bounds_is_refused_with_the_field_and_does_no_work(tmp_
     "drops",
     [
         [],
-        [b"POST /v1/infill HTTP/1.1\r\n", *[b"x-a: b\r\n"] * 50],
+        [b"POST /v1/infill HTTP/1.1\r\n", *[b"x-a: b\r\n"] * 300],
         [
             b"POST /v1/infill HTTP/1.1\r\nhost: x\r\nauthorization: Bearer TOKEN\r\ncontent-length: 500\r\n\r\n",
-            *b"{" * 50,
+            *b"{" * 300,
         ],
-        [b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", *[b"G"] * 50],
+        [b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", *[b"G"] * 300],
     ],
     ids=["nothing", "headers", "body", "second request"],
 )
@@ -181,7 +181,6 @@ def test_who_sends_slowly_is_hung_up_on(
 
     async def work(team: Team) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(team.url.rpartition(":")[2]))
-        began = time.monotonic()
 
         async def drip() -> None:
             for drop in drops:
@@ -191,12 +190,13 @@ def test_who_sends_slowly_is_hung_up_on(
 
         dripping = asyncio.create_task(drip())
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 while await reader.read(1000):
                     pass
         except ConnectionError:
             pass
-        assert 0.4 < time.monotonic() - began < 3
+        # All that is sent takes half a minute.
+        assert not drops or not dripping.done() or dripping.exception()
         dripping.cancel()
         await asyncio.gather(dripping, return_exceptions=True)
         writer.close()
@@ -208,7 +208,7 @@ def test_who_sends_slowly_is_hung_up_on(
     with_team(work, tmp_path, "scripted:3:300")
 
 
-def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path) -> None:
+def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(team: Team) -> None:
         bob = make_token(team.tokens, "bob")
         async with team.client() as client, team.client(bob) as other:
@@ -217,16 +217,15 @@ def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path) -> None:
                 return await client.post("/v1/infill", content=BODY)
 
             under_way = [asyncio.create_task(fill()) for _ in range(serving._EACH)]
-            while (await client.get("/v1/status")).json()["state"] != "busy":
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.3)
-            began = time.monotonic()
+            await until(lambda: len(held.waiting) == serving._EACH)
             refused = await fill()
-            took = time.monotonic() - began
             assert refused.status_code == 429 and refused.headers["retry-after"] == "1"
-            assert "8 fills of alice" in refused.json()["error"]["message"] and took < 1
+            assert "8 fills of alice" in refused.json()["error"]["message"]
             # Another one's fills are not refused for that.
-            assert (await other.post("/v1/infill", content=BODY)).status_code == 200
+            others = asyncio.create_task(other.post("/v1/infill", content=BODY))
+            await until(lambda: len(held.waiting) > serving._EACH)
+            held.go_on.set()
+            assert (await others).status_code == 200
             assert [answer.status_code for answer in await asyncio.gather(*under_way)] == [
                 200
             ] * serving._EACH
@@ -240,7 +239,24 @@ def test_too_many_fills_are_answered_busy_at_once(tmp_path: Path) -> None:
         )
         assert "alice" not in counted
 
-    with_team(work, tmp_path, "scripted:20:100")
+    held = Held(monkeypatch)
+    with_team(work, tmp_path, "scripted:2:10")
+
+
+class Held:
+    """Fills of scripted engines in this process, which wait at their beginning until `go_on` is set."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.waiting, self.go_on = list[Infill](), asyncio.Event()
+        whole = scripted.ScriptedEngine.infill
+
+        async def infill(engine: Any, request: Infill) -> Any:
+            self.waiting.append(request)
+            await self.go_on.wait()
+            async for event in whole(engine, request):
+                yield event
+
+        patch.setattr(scripted.ScriptedEngine, "infill", infill)
 
 
 def test_more_than_all_places_is_busy_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,27 +265,33 @@ def test_more_than_all_places_is_busy_too(tmp_path: Path, monkeypatch: pytest.Mo
     async def work(team: Team) -> None:
         async with team.client() as client:
             first = asyncio.create_task(client.post("/v1/infill", content=BODY))
-            await asyncio.sleep(0.3)
+            await until(lambda: held.waiting)
             answer = await client.post("/v1/infill", content=BODY)
             assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
+            held.go_on.set()
             assert (await first).status_code == 200
 
-    with_team(work, tmp_path, "scripted:10:100")
+    held = Held(monkeypatch)
+    with_team(work, tmp_path)
 
 
 def test_closing_the_stream_frees_the_place_and_stops_the_steps(tmp_path: Path) -> None:
     async def work(team: Team) -> None:
         async with team.client() as client:
+
+            async def is_idle() -> bool:
+                return (await client.get("/v1/status")).json()["state"] == "ready"
+
             for _ in range(2 * serving._EACH):
                 async with client.stream("POST", "/v1/infill", content=BODY) as answer:
                     assert answer.status_code == 200
                     await anext(answer.aiter_lines())
-                await asyncio.sleep(0.05)
+                await until(is_idle)
             before = (await client.get("/v1/status")).json()["passes"]
             await asyncio.sleep(0.2)
-            assert (await client.get("/v1/status")).json()["passes"] <= before + 1
+            assert (await client.get("/v1/status")).json()["passes"] == before < 2 * serving._EACH * 1_000
 
-    with_team(work, tmp_path, "scripted:200:20")
+    with_team(work, tmp_path, "scripted:2000:20")
 
 
 def test_a_client_is_what_its_token_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +359,7 @@ def test_an_error_of_ours_is_reported_without_its_words(
 def test_on_sigterm_it_ends_what_it_has_begun(tmp_path: Path) -> None:
     async def work(team: Team, process: Any) -> None:
         async with team.client() as client:
-            while (await client.get("/readyz")).status_code != 200:
-                await asyncio.sleep(0.05)
+            await until(lambda: is_ready(client), 120)
             async with client.stream("POST", "/v1/infill", content=BODY) as answer:
                 lines = answer.aiter_lines()
                 await anext(lines)
@@ -349,9 +370,9 @@ def test_on_sigterm_it_ends_what_it_has_begun(tmp_path: Path) -> None:
                 async with team.client() as another:
                     await another.get("/healthz")
 
-    with server_process(tmp_path, "scripted:20:100") as (team, process):
-        asyncio.run(asyncio.wait_for(work(team, process), 60))
-        assert process.wait(10) == 0
+    with server_process(tmp_path, "scripted:40:100") as (team, process):
+        asyncio.run(asyncio.wait_for(work(team, process), 120))
+        assert process.wait(60) == 0
     reported = (tmp_path / "log").read_text()
     assert "ending: 1 fills" in reported and team.token not in reported and "secret" not in reported
 
@@ -374,7 +395,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 def test_sigterm_does_not_wait_for_a_load(tmp_path: Path) -> None:
     with server_process(tmp_path, "embedded") as (_, process):
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_an_engine_that_hangs_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,17 +412,17 @@ def test_an_engine_that_hangs_ends_it(tmp_path: Path, monkeypatch: pytest.Monkey
         async with team.client() as client:
             assert (await client.get("/healthz")).status_code == 200
             answer = asyncio.create_task(client.post("/v1/infill", content=BODY))
-            await asyncio.sleep(0.3)
+            await until(lambda: held.waiting)
             monkeypatch.setattr("dg_lsp.serving.service.Service.stuck", 30.0)
             assert (await client.get("/healthz")).status_code == 503
             reported = (await answer).text
             assert "hung for 30 s" in reported
-            while not ends:
-                await asyncio.sleep(0.05)
+            await until(lambda: ends)
 
+    held = Held(monkeypatch)
     monkeypatch.setattr("os._exit", end)
     monkeypatch.setattr(serving, "_DRAIN", 1)
-    with_team(work, tmp_path, "scripted:1:60000")
+    with_team(work, tmp_path)
     assert ends == [serving.STUCK]
 
 

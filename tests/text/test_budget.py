@@ -151,7 +151,7 @@ def test_a_cancelled_request_ends_the_work_of_its_thread() -> None:
         await asyncio.get_running_loop().shutdown_default_executor()
         return time.monotonic() - began
 
-    assert asyncio.run(ask()) < 10
+    assert asyncio.run(ask()) < 50
 
 
 @bounded

@@ -75,10 +75,10 @@ def test_other_languages_have_their_comments_strings_and_keywords() -> None:
 
 def test_what_is_read_is_bounded() -> None:
     code = "fi_far\n" + "x = '\n" * 300_000 + "y = |\n" + "fi_near = 1\n"
-    began = time.perf_counter()
+    began = time.thread_time()
     words = found("fi", code)
     assert "fi_near" in words and "fi_far" not in words
-    assert time.perf_counter() - began < 2
+    assert time.thread_time() - began < 2
 
 
 def test_is_part() -> None:

@@ -1,0 +1,35 @@
+"""Waiting for a condition instead of a time: a busy machine is late, and never wrong."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+
+PATIENCE = 60.0  # seconds for something that takes a moment on an idle machine
+
+
+def wait_until(met: Callable[[], object], patience: float = PATIENCE) -> None:
+    """Poll until `met` returns something true.
+
+    Raises:
+        AssertionError: it did not within `patience` seconds.
+    """
+    end = time.monotonic() + patience
+    while not met():
+        assert time.monotonic() < end, f"not within {patience:.0f} s"
+        time.sleep(0.01)
+
+
+async def until(met: Callable[[], object | Awaitable[object]], patience: float = PATIENCE) -> None:
+    """Poll as `wait_until` does, and let the event loop run; `met` may be asynchronous.
+
+    Raises:
+        AssertionError: it was not met within `patience` seconds.
+    """
+    end = time.monotonic() + patience
+    while True:
+        found = met()
+        if await found if inspect.isawaitable(found) else found:
+            return
+        assert time.monotonic() < end, f"not within {patience:.0f} s"
+        await asyncio.sleep(0.01)
