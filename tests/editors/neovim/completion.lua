@@ -1,6 +1,6 @@
 -- Stubs of blink.cmp and nvim-cmp as other plug-ins see them: a menu of one entry that is no menu of Neovim's, their
--- events, and a mapping of <Tab> in place of an older one, which they call where no menu is open. _G.menu(true) opens the
--- menu, and false closes it. vim.g.completion_kind is "blink" or "cmp".
+-- events, and a mapping of <Tab> in place of an older one, which they call where no menu is open. _G.menu(true) opens
+-- the menu, and false closes it. vim.g.completion_kind is "blink" or "cmp".
 local ENTRY = "entry"
 local shown = false
 local listeners = {}
