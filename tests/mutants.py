@@ -549,8 +549,8 @@ MUTANTS = (
         12,
         "an unlikely guess of the next edit is offered",
         "dg_lsp/filling/guesses.py",
-        "return gain > guess.least",
-        "return True",
+        "if gain > alone:",
+        "if gain:",
         "tests/filling/test_guesses.py::test_a_guess_is_shown_only_if_all_its_texts_were_rated",
     ),
     Mutant(

@@ -29,9 +29,10 @@ from dg_lsp.text.repeats.signatures import adds_parameter
 _ABOVE, _BELOW = 1200, 600
 # Seconds after which nobody looks at a place any more.
 _DEADLINE = 10.0
-# How much likelier the new lines must be than the old ones, in nats: for an edit that was made at one place, and for
-# one that was repeated already. Fitted to the ratings of coder in the scenarios (docs/research/next-edits.md).
-_ONCE, _REPEATED = 5.7, 2.2
+# How much likelier the new lines must be than the old ones, in nats, one line alone and two together: where the edit
+# replaced a text, where it only put one in, which may be particular to its line, and where it was repeated already.
+# Fitted to the ratings of coder in the scenarios (docs/research/next-edits.md).
+_REPLACED, _PUT_IN, _REPEATED = (6.0, 5.0), (7.9, 7.9), (2.2, 2.2)
 # A line that has become less likely by as much is not repeated, whatever the next one is.
 _HOPELESS = -5.0
 
@@ -40,13 +41,14 @@ _HOPELESS = -5.0
 class Guess:
     """An `edit` that may repeat the last one, and the `request` that has its line rated, old and new.
 
-    then: the request for the next guess where this edit is made. least: how much likelier the new lines must be.
+    then: the request for the next guess where this edit is made. least: how much likelier the new line must be, alone
+    and together with the next one.
     """
 
     edit: Edit
     request: Infill
     then: Infill | None = None
-    least: float = _ONCE
+    least: tuple[float, float] = _REPLACED
 
 
 @bounded
@@ -64,9 +66,10 @@ def guesses_for(document: Document, bursts: Bursts, cursor: int) -> list[Guess]:
     edits = [edit for edit in found if is_sound(document, edit) and not adds_parameter(source, edit)]
     # Changes since the newest burst are repetitions of it that were taken.
     if bursts.last.later.spans:
-        return [Guess(edit, request(edit), least=_REPEATED) for edit in edits]
+        return [Guess(edit, request(edit), None, _REPEATED) for edit in edits]
+    least = _PUT_IN if example.is_put_in else _REPLACED
     made = [_behind(document, example, *pair) for pair in pairwise(edits)]
-    return [Guess(edit, request(edit), then) for edit, then in zip_longest(edits, made)]
+    return [Guess(edit, request(edit), then, least) for edit, then in zip_longest(edits, made)]
 
 
 def _behind(document: Document, example: Example, edit: Edit, other: Edit) -> Infill:
@@ -113,10 +116,13 @@ async def is_likely(engine: Engine, guess: Guess) -> bool:
     Raises:
         EngineError: the engine gives no answer.
     """
+    alone, together = guess.least
     gain = await _gain(engine, guess.request)
-    if guess.then is not None and _HOPELESS < gain <= guess.least:
-        gain += await _gain(engine, guess.then)
-    return gain > guess.least
+    if gain > alone:
+        return True
+    if guess.then is None or gain < _HOPELESS:
+        return False
+    return gain + await _gain(engine, guess.then) > together
 
 
 async def _gain(engine: Engine, request: Infill) -> float:

@@ -86,7 +86,7 @@ def next_edits(
 def example_of(document: Document, bursts: Bursts, cursor: int) -> Example | None:
     """Return the newest of the `bursts` of `document` as an Example for guesses; None if it is not to be repeated.
 
-    It was not finished, or spans lines, or is in broken code, or renames what the file defines.
+    It was not finished, or spans lines, or is in a comment or in broken code, or renames what the file defines.
 
     Raises:
         OutOfTime: looking at it takes too long.
@@ -94,7 +94,10 @@ def example_of(document: Document, bursts: Bursts, cursor: int) -> Example | Non
     typed = _typed(document, bursts, cursor)
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
-        if typed is not None and not _is_unclear(source, typed, bursts) and not _is_defined(source, typed):
+        if typed is None or _is_unclear(source, typed, bursts) or _is_defined(source, typed):
+            return None
+        inside = (source.root.descendant_for_byte_range(c.now, c.stop) for c in typed.spans)
+        if not all(node is not None and "comment" in node.type for node in inside):
             return Example.of(typed.burst, document.data)
     return None
 

@@ -123,7 +123,7 @@ def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
 
 @pytest.mark.parametrize(
     ("alone", "behind", "shown", "asked"),
-    [(6.0, -9.0, True, 1), (0.5, 5.5, True, 2), (0.5, 4.5, False, 2), (-6.0, 20.0, False, 1)],
+    [(6.5, -9.0, True, 1), (0.5, 5.5, True, 2), (0.5, 4.4, False, 2), (-6.0, 20.0, False, 1)],
 )
 def test_a_guess_that_is_not_likely_alone_is_rated_with_the_next_one(
     alone: float, behind: float, shown: bool, asked: int
@@ -146,6 +146,17 @@ def test_less_is_asked_of_a_guess_once_the_edit_was_repeated() -> None:
     player.documents.absorb(document.uri)
     (left,) = guesses_for(player.now("box.cpp"), player.documents.bursts(document.uri), 0)
     assert left.request.rated[1] == "    long depth;" and left.least < first.least and left.then is None
+
+
+def test_more_is_asked_of_a_text_that_was_only_put_in() -> None:
+    put_in = guessed(BOX, Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)))
+    assert put_in and put_in[0].least > guessed(BOX, WIDER)[0].least
+
+
+def test_an_edit_in_a_comment_is_not_guessed_elsewhere() -> None:
+    text = "int a = 1;  // the frist one\nint b = 2;  // the frist two\n"
+    edit = Hunk("a.cpp", 0, ("int a = 1;  // the frist one",), ("int a = 1;  // the first one",))
+    assert guessed(text, edit) == []
 
 
 @pytest.mark.parametrize(

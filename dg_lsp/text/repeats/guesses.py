@@ -55,6 +55,11 @@ class Example:
         moved = tuple(Change(c.start - first, c.end - first, c.now, c.stop) for c in spans)
         return Example(start, end, burst.before[first:last], moved)
 
+    @property
+    def is_put_in(self) -> bool:
+        """Return whether the edit has replaced nothing."""
+        return not any(self.old[span.start : span.end].strip() for span in self.spans)
+
     def changed(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the text from the first change to the last one, before and after; `data` is the text as it is now."""
         first, last = self.spans[0], self.spans[-1]
