@@ -265,15 +265,13 @@ def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
 class Knowing:
     """A Reader that knows how a text goes on: behind the tokens of `whole` it is sure of the next one.
 
-    Behind those of `also` it knows another one, which is two nats less likely. Behind any other token it ends the gap.
-    encoded: how many tokens went into a cache.
+    Behind any other token it ends the gap. encoded: how many tokens went into a cache.
     """
 
     def __init__(self, model: Checkpoint) -> None:
         self.text_config, self.device = model.network.text_config, torch.device("cpu")
         self.size, self.end, self.encoded = model.vocabulary, model.ends[0], 0
         self.whole: tuple[int, ...] = ()
-        self.also: tuple[int, ...] = ()
 
     def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
         self.encoded += len(tokens)
@@ -285,20 +283,14 @@ class Knowing:
         assert masks
         self._append(behind, len(tokens))
         pairs = zip(tokens.tolist(), positions.tolist(), strict=True)
-        return torch.tensor([self._next(*pair) for pair in pairs], dtype=torch.float32)
+        return torch.tensor([[float(self._next(*pair))] for pair in pairs])
 
     def logits(self, states: Tensor) -> Tensor:
-        likeliest, other = torch.nn.functional.one_hot(states.long(), self.size).float().unbind(1)
-        return torch.maximum(20 * likeliest, 18 * other)
+        return 20 * torch.nn.functional.one_hot(states[:, 0].long(), self.size).float()
 
-    def _next(self, token: int, position: int) -> list[int]:
-        """The likeliest token behind `token`, and another one, which may be the same."""
-        texts = [
-            text[position + 1]
-            for text in (self.whole, self.also)
-            if text[position : position + 1] == (token,) and position + 1 < len(text)
-        ]
-        return [texts[0], texts[-1]] if texts else [self.end, self.end]
+    def _next(self, token: int, position: int) -> int:
+        known = position + 1 < len(self.whole) and self.whole[position] == token
+        return self.whole[position + 1] if known else self.end
 
     def _append(self, cache: Cache, count: int) -> None:
         for layer in cache.layers:
@@ -311,12 +303,11 @@ def knowing(model: Checkpoint) -> Checkpoint:
     return replace(model, network=Knowing(model))
 
 
-def knows(model: Checkpoint, request: Infill, truth: str, also: str = "") -> None:
-    """Tell the network of `model` that `truth` belongs into the gap, or with a smaller chance `also`."""
+def knows(model: Checkpoint, request: Infill, truth: str) -> None:
+    """Tell the network of `model` that `truth` belongs into the gap."""
     tokens, seam = tokenise(model, request)
     head = as_text(model.tokenizer, seam.head)
     model.network.whole = (*tokens, *model.encode(head + truth), model.ends[0])
-    model.network.also = (*tokens, *model.encode(head + also), model.ends[0]) if also else ()
 
 
 def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None) -> Fill:
@@ -344,18 +335,6 @@ def test_what_the_network_knows_is_filled_in(
     knows(knowing, request, truth)
     found = filled(knowing, request)
     assert (found.text.strip(), found.refusal) == (truth, "")
-
-
-@pytest.mark.parametrize(
-    ("likeliest", "why"),
-    [("while 1:", "it is a header without its block"), ("return r", "it repeats the next line")],
-)
-def test_a_text_that_cannot_be_shown_ends_no_search(knowing: Checkpoint, likeliest: str, why: str) -> None:
-    request = Infill(ABOVE + "    ", "\n    return r\n", "python", "statement", indent="    ")
-    knows(knowing, request, likeliest, also="r = r or half(r)")
-    assert filled(knowing, request).text.strip() == "r = r or half(r)", why
-    knows(knowing, request, likeliest)
-    assert filled(knowing, request).refusal, "the reason is not lost (law 9)"
 
 
 def test_the_blank_before_the_gap_belongs_to_its_first_token(knowing: Checkpoint) -> None:

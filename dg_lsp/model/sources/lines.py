@@ -5,7 +5,7 @@ writes few, each with the likelihood of its tokens and of its end.
 """
 
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dg_lsp.model.beam import LINE_BREAKS, Row, only, search, start_behind, tokens_from
-from dg_lsp.model.candidates import Candidate, checked
+from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.plan import Writing, plan_for
@@ -104,9 +104,6 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
         start.again,
         plan_for(task.request, task.model).drafts,
         task.clock,
-        lambda text: (
-            not task.model.ends or not checked(task.request, Candidate(text, {"drafted": 0})).refusal
-        ),
         known if task.model.ends else (),
     )
     return search(start, policy, task.clock, known)
@@ -121,9 +118,8 @@ def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
 class _UpToSuffix:
     """A text ends before each token that ends the gap; all likely ones are kept.
 
-    again: the text that the tokens begin with and that is no part of the gap. is_showable: returns whether a text can
-    be shown; others, such as the header of a block alone, do not end the search. followed: the tokens of texts that
-    are continued as long as they are likely. found: the texts that have ended; refused: whether each cannot be shown.
+    again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
+    continued as long as they are likely. found: the texts that have ended.
     """
 
     model: Checkpoint
@@ -131,10 +127,8 @@ class _UpToSuffix:
     again: str
     writing: Writing
     clock: Clock
-    is_showable: Callable[[str], bool]
     followed: tuple[tuple[int, ...], ...] = ()
     found: dict[str, EndedText] = field(default_factory=dict)
-    refused: dict[str, bool] = field(default_factory=dict)
 
     @property
     def limit(self) -> int:
@@ -163,27 +157,12 @@ class _UpToSuffix:
         if rows[0].tokens or not self.again:
             totals += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals.device)
         scores, places = totals.flatten().topk(self.writing.rows)
-        least = max(float(scores[0]), self._best()) - _BEHIND
+        least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
         possible = int((scores > least).sum())
         found = zip(scores[:possible].tolist(), places[:possible].tolist(), strict=True)
         split = ((score, *divmod(place, totals.shape[1])) for score, place in found)
         longer = [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
         return longer + self._following(rows, totals, longer, least)
-
-    def _best(self) -> float:
-        """Return the likelihood of the likeliest finished text that can be shown, beside which others are unlikely.
-
-        Where none can, or all that can be shown are far less likely than another one, that is _BEHIND the other one.
-        """
-        ended = sorted(self.found.values(), key=lambda one: -one.score)
-        for one in ended:
-            if one.score <= ended[0].score - _BEHIND:
-                break
-            if one.text not in self.refused:
-                self.refused[one.text] = not self.is_showable(one.text)
-            if not self.refused[one.text]:
-                return one.score
-        return ended[0].score - _BEHIND if ended else -math.inf
 
     def _note(self, ended: EndedText) -> None:
         """Add a text that has ended to those found; other tokens of the same text make it likelier."""
@@ -213,7 +192,7 @@ class _UpToSuffix:
         ended = torch.tensor([-math.inf, *(one.score for one in self.found.values())])
         unfinished = float(torch.tensor([row.score for row in rows]).logsumexp(0))
         if self.model.ends:
-            return unfinished < self._best()
+            return unfinished < float(ended.max())
         return unfinished < float(ended.logsumexp(0)) + math.log(_LEFT)
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
@@ -223,8 +202,8 @@ class _UpToSuffix:
     def result(self, rows: Sequence[Row]) -> list[EndedText]:  # noqa: ARG002
         """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones."""
         found = sorted(self.found.values(), key=lambda one: -one.score)
-        count, least = self.writing.rows + len(self.followed), self._best() - _BEHIND
-        return [one for one in found[:count] if one.score > least]
+        count = self.writing.rows + len(self.followed)
+        return [one for one in found[:count] if one.score > found[0].score - _BEHIND]
 
 
 def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
