@@ -29,7 +29,6 @@ FILL_BEFORE = 'def area(side):\n    """Return the area."""\n    raise NotImpleme
 FILL_AFTER = FILL_BEFORE.replace("raise NotImplementedError", "return None")
 FILL_LINE = 3
 FILL_TITLE = "Fill this function body"
-SIGN = 1.0  # seconds until something is seen of a start or a fill; 0.3 are wanted of an idle machine
 REWRITE_TITLE = "Rewrite the selection"
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "OMP_NUM_THREADS")
@@ -88,7 +87,7 @@ def open_sandbox(root: Path, checkpoint: str = "scripted") -> Iterator[Sandbox]:
             stop = [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"]
             # It fails when the test ended before an engine was wanted.
             environment, project = sandbox.environment, sandbox.project
-            subprocess.run(stop, env=environment, cwd=project, timeout=30, capture_output=True, check=False)
+            subprocess.run(stop, env=environment, cwd=project, timeout=300, capture_output=True, check=False)
 
 
 def skip_without(*programs: Path) -> pytest.MarkDecorator:

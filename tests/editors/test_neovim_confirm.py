@@ -189,7 +189,7 @@ def test_a_draft_behind_other_characters_stands_where_it_will(
     tmp_path: Path, encoding: str, behind: str
 ) -> None:
     line = f's = "größe😀größegröße"; x = g(){behind}'
-    with open_sandbox(tmp_path, "scripted:15:100") as sandbox:
+    with open_sandbox(tmp_path, "scripted:40:100") as sandbox:
         (sandbox.project / "draft.py").write_text(f"def f(g):\n    {line}\n")
         with Editor(sandbox) as editor:
             encodings = f"general = {{ positionEncodings = {{ '{encoding}' }} }}"

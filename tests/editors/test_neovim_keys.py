@@ -20,10 +20,12 @@ SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "50"))
 
 # At each typed key, before it does anything: the key and what the editor shows.
 WATCH = """
-_G.presses = {}
+_G.presses, _G.ended = {}, 0
+vim.keymap.set({ "n", "i" }, "<F12>", function() _G.ended = _G.ended + 1 end)
 vim.on_key(function(_, typed)
   if not typed or typed == "" then return end
   local key = vim.fn.keytrans(typed)
+  if key == "<F12>" then return end
   table.insert(_G.presses, { key, _G.sight() })
   -- These take ghost text away, which is on the screen until that is drawn again.
   if ("<C-]><Left><Right><Up><Down><Home><End>"):find(key, 1, true) then _G.drawn = nil end
@@ -44,13 +46,14 @@ vim.cmd.stopinsert()
 vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
 vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
 _G.presses = {}
+return _G.ended
 """
 
 
 def play(editor: Editor, played: Script) -> list[tuple[str, Sight]]:
     """Type the script; return each key with the sight before it, and at last what was there in the end."""
     editor.keys("<Esc>")
-    editor.rpc.exec_lua(RESET, played.text, ROW, COL)
+    ended = editor.rpc.exec_lua(RESET, played.text, ROW, COL)
     first = f"0{COL - 1}la" if len(played.text[ROW]) > COL else "A"
     together = first
     for key, pause in played.keys:
@@ -59,8 +62,8 @@ def play(editor: Editor, played: Script) -> list[tuple[str, Sight]]:
             editor.keys(together)
             together = ""
             time.sleep(pause)
-    editor.keys(together)
-    time.sleep(0.02)
+    editor.keys(together + "<F12>")
+    editor.wait(lambda: editor.rpc.exec_lua("return _G.ended") > ended, "the keys are not done")
     presses = [(key, Sight(**found)) for key, found in editor.rpc.exec_lua("return _G.presses")]
     return joined([*presses[len(first) :], ("<End>", editor.sight())])
 

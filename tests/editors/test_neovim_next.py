@@ -51,11 +51,11 @@ def shows(editor: Editor, *texts: str) -> None:
         rows = editor.sight().rows
         return all(any(text in row for row in rows) for text in texts)
 
-    editor.wait(met, f"{texts} is not on the screen", 20)
+    editor.wait(met, f"{texts} is not on the screen")
 
 
 def holds(editor: Editor, text: str) -> None:
-    editor.wait(lambda: "\n".join(editor.lines()) + "\n" == text, f"the buffer holds {editor.lines()}", 20)
+    editor.wait(lambda: "\n".join(editor.lines()) + "\n" == text, f"the buffer holds {editor.lines()}")
 
 
 def rename(editor: Editor, leave: str = "<Esc>") -> None:

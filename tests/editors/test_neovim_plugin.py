@@ -198,7 +198,7 @@ def test_next_and_previous_show_the_alternatives(editor: Editor) -> None:
 
 @pytest.mark.parametrize(("typed", "shown"), [("total = ", "first + second (1/2)"), ("odd = ", "")])
 def test_a_slow_answer_to_a_key_has_a_sign_until_it_comes(editor: Editor, typed: str, shown: str) -> None:
-    editor.rpc.exec_lua("vim.b.dg_lsp = { automatic = false }; _G.fake.delay = function() return 500 end")
+    editor.rpc.exec_lua("vim.b.dg_lsp = { automatic = false }; _G.fake.delay = function() return 2000 end")
     try:
         editor.keys(typed + "<M-]>")
         editor.wait(lambda: editor.screen_line().endswith("dg-lsp: filling"), "no sign")
@@ -269,10 +269,10 @@ def test_ghost_text_goes_with_insert_mode_and_the_buffer(editor: Editor) -> None
 
 
 def test_an_answer_to_an_older_text_is_not_shown(editor: Editor) -> None:
-    editor.rpc.exec_lua("_G.fake.delay = function() return 150 end")
+    editor.rpc.exec_lua("_G.fake.delay = function() return 1000 end")
     with editor.sampled(5) as seen:
         editor.keys("total = ")
-        time.sleep(0.08)
+        editor.wait(lambda: editor.rpc.exec_lua("return #_G.fake.asked > 0"), "nothing is asked")
         editor.keys("N")  # the server answers `total = ` now, with `first + second`
         editor.wait(lambda: editor.sight().ghost == "one", "no ghost text")
     editor.rpc.exec_lua("_G.fake.delay = function() return 0 end")

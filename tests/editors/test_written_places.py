@@ -171,7 +171,7 @@ local titles = {}
 local client = vim.lsp.get_clients({ bufnr = 0 })[1]
 local params = vim.lsp.util.make_range_params(0, client.offset_encoding)
 params.context = { diagnostics = {}, triggerKind = 1 }
-for _, action in ipairs((client:request_sync("textDocument/codeAction", params, 5000, 0) or {}).result or {}) do
+for _, action in ipairs((client:request_sync("textDocument/codeAction", params, 60000, 0) or {}).result or {}) do
   table.insert(titles, action.title)
 end
 return titles

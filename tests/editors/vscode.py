@@ -223,6 +223,6 @@ def open_vscode(
         try:
             # At the end of its input the driver closes browser and editor.
             driver.stdin.close()
-            driver.wait(20)
+            driver.wait(60)
         except subprocess.TimeoutExpired:
             driver.kill()

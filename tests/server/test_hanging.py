@@ -58,8 +58,10 @@ def test_ghost_text_and_code_actions_in_a_hanging_document_are_answered(wire: Wi
             left.discard(message["id"])
     wire.send(ghost(6, "file:///w/a.tsx", 3, len(HANGING), 1))
     assert wire.answer(6, SOON)["result"] == {"items": []}
-    assert wire.logged("takes too long")
-    assert wire.ask(7, "dg-lsp/status", {}, SOON)["result"]["last"]["why"]
+    assert wire.logged("a.tsx: nothing offered: ")
+    # On a busy machine the cursor's surroundings may be read before the file is given up, and the fill is refused then.
+    why = wire.ask(7, "dg-lsp/status", {}, SOON)["result"]["last"]["why"]
+    assert "takes too long" in why or "would add a syntax error" in why
 
 
 @pytest.mark.parametrize("text, language", [(FUNCTION, "typescriptreact"), (BROKEN, "typescript")])
