@@ -15,6 +15,7 @@ from transformers.cache_utils import Cache
 from dg_lsp.model.cache import PrefixCache, PrefixLayer
 from dg_lsp.model.networks.base import Reader
 
+_ROOM = 128  # columns that are reserved at a time
 _UNUSED = 64  # columns that no text continues, before they are dropped: all other keys are copied then
 
 
@@ -23,8 +24,16 @@ class _Layer(PrefixLayer):
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Append the keys and values of new tokens; return all."""
-        self.keys = torch.cat([self.keys, key_states], 2)
-        self.values = torch.cat([self.values, value_states], 2)
+        start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
+        if not self._store or end > self._store[0].shape[2]:
+            # Room for some more: what was read is not copied at each token.
+            old = self.keys, self.values
+            self._store = [t.new_empty(*t.shape[:2], end + _ROOM, t.shape[3]) for t in old]
+            for store, held in zip(self._store, old, strict=True):
+                store[:, :, :start] = held
+        for store, new in zip(self._store, (key_states, value_states), strict=True):
+            store[:, :, start:end] = new
+        self.keys, self.values = (store[:, :, :end] for store in self._store)
         return self.keys, self.values
 
     def keep(self, columns: Sequence[int]) -> None:
@@ -32,6 +41,7 @@ class _Layer(PrefixLayer):
         kept = torch.tensor([*range(self.length), *(self.length + column for column in columns)])
         kept = kept.to(self.keys.device)
         self.keys, self.values = self.keys.index_select(2, kept), self.values.index_select(2, kept)
+        self._store = []
 
 
 class Tree(Cache):

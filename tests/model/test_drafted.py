@@ -104,6 +104,22 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
 
 
 @torch.inference_mode()
+def test_the_keys_of_a_prefix_are_not_copied_at_each_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would be a quarter of a gigabyte at the released shape, in pieces of ever new sizes."""
+    monkeypatch.setattr("dg_lsp.model.tree._ROOM", 4)
+    network = tiny_network(3, torch.float64)
+    encoder = network.model.encoder.language_model
+    tree = Tree(network, encoded(network, [1, 2, 3]), 2)
+    places = list[int]()
+    for token in range(3, 13):
+        (states,) = tree.read([[token]])
+        places.append(tree.layers[0].keys.data_ptr())
+    assert len(set(places)) == 2 and places == sorted(places, key=places.index)
+    whole = encoder.forward(torch.tensor([[1, 2, *range(3, 13)]])).last_hidden_state[0, -1]
+    torch.testing.assert_close(states[0], whole, rtol=1e-6, atol=1e-8)
+
+
+@torch.inference_mode()
 def test_what_is_read_ahead_is_known_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     network = tiny_network(3, torch.float64)
     encoder = network.model.encoder.language_model
