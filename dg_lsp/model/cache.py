@@ -4,6 +4,7 @@ Not transformers' own caches, because their sliding layers drop everything outsi
 the file is longer than the window. Knows transformers' cache protocol; knows no text and no canvas.
 """
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -95,7 +96,7 @@ class PrefixLayer(CacheLayerMixin):
 
     def _reserve(self, length: int) -> None:
         if length > self._store[0].shape[2]:
-            room = (max(length, self.expected) // CHUNK + 1) * CHUNK
+            room = math.ceil(max(length, self.expected) / CHUNK) * CHUNK
             for i, old in enumerate(self._store):
                 self._store[i] = old.new_empty(*old.shape[:2], room, old.shape[3])
                 self._store[i][:, :, : self.length] = old[:, :, : self.length]
