@@ -1,5 +1,6 @@
 """What all tests share: one torch thread, hypothesis' settings, and a runtime directory for each test with engines."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -53,6 +54,12 @@ SLOW = {
     *("tests/training/test_adapted.py", "tests/benchmarks/test_judging.py"),
     *("tests/benchmarks/test_embedded_recipe.py", "tests/training/test_train.py"),
 }
+
+
+def pytest_collection_finish() -> None:
+    # A garbage collector that walks through thousands of tests takes as long as ghost text has for its text work.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,7 @@
 """One engine and what is known of it, without a process and without HTTP."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
@@ -303,3 +304,9 @@ def test_a_toy_engine_is_served_by_its_entry(monkeypatch: pytest.MonkeyPatch) ->
         return (await lines_of(service))[-1]["fill"]  # type: ignore[no-any-return]
 
     assert asyncio.run(work())["text"] == "abc"
+
+
+def test_a_garbage_collection_leaves_out_the_objects_of_a_loaded_engine() -> None:
+    before = gc.get_freeze_count()
+    engine = asyncio.run(process.open_engine(Settings(checkpoint="scripted:1:1"), lambda _: None))
+    assert gc.get_freeze_count() > before and isinstance(engine, ScriptedEngine)
