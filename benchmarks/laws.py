@@ -26,6 +26,7 @@ from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.settings import Settings, override
 from dg_lsp.text.documents.document import Document, read_document
+from dg_lsp.text.documents.history import splits_character
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import apply_edit
 from tests.model.conftest import teach_counting
@@ -68,7 +69,7 @@ def random_gap(rng: random.Random, files: list[Path]) -> tuple[Document, Gap] | 
     if not 0 < len(document.data) < 100_000:
         return None
     offset = rng.randrange(len(document.data) + 1)
-    while offset < len(document.data) and document.data[offset] & 0xC0 == 0x80:
+    while splits_character(document.data, offset):
         offset += 1
     try:
         return document, find_gap(document, offset, rng.choice((None, "rest_of_line", "function_body")))

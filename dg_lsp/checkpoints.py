@@ -269,8 +269,8 @@ def definitions_for(settings: Settings) -> int:
 
 
 def reads_edits(settings: Settings) -> bool:
-    """Tell whether recent edits of other documents go with a request: to a local checkpoint that sees both sides."""
-    return not settings.engine_url and _about(settings.checkpoint).get("prompt") == "fim"
+    """Return whether recent edits of other documents go with a request: to a local checkpoint that sees both sides."""
+    return not settings.engine_url and prompt_of(settings.checkpoint) == "fim"
 
 
 def better_than(

@@ -107,12 +107,3 @@ def is_whole(data: bytes, at: int) -> bool:
 def is_escaped(data: bytes, at: int) -> bool:
     """Return whether a backslash escapes the character at `at`."""
     return (at - len(data[:at].rstrip(b"\\"))) % 2 == 1
-
-
-def shared_start(one: bytes, other: bytes) -> int:
-    """The number of bytes that both texts begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low

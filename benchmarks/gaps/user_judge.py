@@ -16,9 +16,10 @@ from itertools import islice
 from tree_sitter import Tree
 
 from benchmarks.gaps.case import Change, behind_comments, moved
-from benchmarks.gaps.place import Span, shared_start
+from benchmarks.gaps.place import Span
 from benchmarks.gaps.places import Spot
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import common
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import Language, load_language
@@ -179,8 +180,8 @@ def _parsed(language: Language, data: bytes, whole: bytes) -> Tree:
     Raises:
         OutOfTime: parsing takes too long.
     """
-    first = shared_start(data, whole)
-    behind = shared_start(data[first:][::-1], whole[first:][::-1])
+    first = common(data, whole)
+    behind = common(data[first:][::-1], whole[first:][::-1])
     span = first, len(data) - behind
     return language.reparse(_tree(language, data), data, span, whole[first : len(whole) - behind])
 

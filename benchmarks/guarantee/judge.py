@@ -11,9 +11,10 @@ from functools import cache
 
 from tree_sitter import Query, QueryCursor, QueryError, Tree
 
-from benchmarks.gaps.place import line_of, shared_start
+from benchmarks.gaps.place import line_of
 from benchmarks.gaps.valid import is_python
 from dg_lsp.text.budget import within
+from dg_lsp.text.documents.history import common
 from dg_lsp.text.languages.language import Language
 
 Span = tuple[int, int]
@@ -167,8 +168,8 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
 def changed(old: bytes, new: bytes) -> tuple[int, int, bytes]:
     """The shortest span of `old` that was replaced, and the text in its place in `new`."""
     most = min(len(old), len(new))
-    start = shared_start(old[:most], new[:most])
-    back = shared_start(old[start:][::-1], new[start:][::-1])
+    start = common(old[:most], new[:most])
+    back = common(old[start:][::-1], new[start:][::-1])
     return start, len(old) - back, new[start : len(new) - back]
 
 

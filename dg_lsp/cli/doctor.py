@@ -195,8 +195,8 @@ def _released_on_cpu() -> str:
     fast = torch.backends.cpu.get_cpu_capability() == "AVX512"
     if not fast or free("cpu")[0] < _RELEASED_NEEDS[4]:
         return ""
-    line, body, speed = _RELEASED_LINE, _RELEASED_BODY, _speed()
-    times = f"about {line / speed:.0f} s for a line here, {body / speed:.0f} s for a body"
+    speed = _speed()
+    times = f"about {_RELEASED_LINE / speed:.0f} s for a line here, {_RELEASED_BODY / speed:.0f} s for a body"
     return f"{_released(_RELEASED_NEEDS[4])}: {times}"
 
 

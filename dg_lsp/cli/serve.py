@@ -20,11 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "dg-lsp --stdio --log-level debug",
         "0 after shutdown and exit, else 1",
     )
-    parser.add_argument(
-        "--stdio",
-        action="store_true",
-        help="use stdin and stdout (the default)",
-    )
+    parser.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
     add_settings(parser, SERVING)
 
 

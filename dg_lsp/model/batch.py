@@ -15,7 +15,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.networks.base import Reader
-from dg_lsp.model.plan import MENDING, plan_for
+from dg_lsp.model.plan import REPAIR_STEPS, plan_for
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
 from dg_lsp.text.fills import fit
@@ -64,7 +64,9 @@ def denoise_batch(
 
     The seed depends on the request's seed and on which batch it is, and on nothing that other batches did.
     """
-    schedule = replace(model.schedule, steps=MENDING if batch.round else plan_for(batch.request, model).steps)
+    schedule = replace(
+        model.schedule, steps=REPAIR_STEPS if batch.round else plan_for(batch.request, model).steps
+    )
     seed = (
         batch.request.seed
         + _BATCH_SEED * number

@@ -23,7 +23,7 @@ class PrefixLayer(CacheLayerMixin):
 
     The decoder attends to `keys` without a mask, so in a sliding layer they are those of the last window - 1 tokens, as
     in `DynamicSlidingWindowLayer` (transformers, cache_utils.py). Shapes: [rows, heads, tokens, head size]. expected:
-    the number of tokens that will come to be stored; room is reserved for them and another CHUNK.
+    the number of tokens that will be stored; room is reserved for them, in whole chunks.
     """
 
     is_compileable = False
@@ -97,9 +97,14 @@ class PrefixLayer(CacheLayerMixin):
     def _reserve(self, length: int) -> None:
         if length > self._store[0].shape[2]:
             room = math.ceil(max(length, self.expected) / CHUNK) * CHUNK
-            for i, old in enumerate(self._store):
-                self._store[i] = old.new_empty(*old.shape[:2], room, old.shape[3])
-                self._store[i][:, :, : self.length] = old[:, :, : self.length]
+            self._store = [with_room(old[:, :, : self.length], room) for old in self._store]
+
+
+def with_room(held: Tensor, room: int) -> Tensor:
+    """A copy of `held` [rows, heads, tokens, head size] with room for `room` tokens."""
+    made = held.new_empty(*held.shape[:2], room, held.shape[3])
+    made[:, :, : held.shape[2]] = held
+    return made
 
 
 class PrefixCache(Cache):
@@ -130,6 +135,11 @@ class PrefixCache(Cache):
             layer.cut(length)
         self.tokens = self.tokens[:length]
         self.aligned = min(self.aligned, length)
+
+    def shared(self, tokens: Sequence[int]) -> int:
+        """Return how many of its first tokens are those that `tokens` begins with."""
+        pairs = enumerate(zip(self.tokens, tokens, strict=False))
+        return next((i for i, (own, other) in pairs if own != other), min(len(self.tokens), len(tokens)))
 
     def expect(self, length: int) -> None:
         """Reserve room for `length` tokens with the next one, so that what is stored is not copied at each chunk."""
@@ -216,9 +226,7 @@ def extend_to(
     # 1. The tokens themselves are compared; for the same sequence there is nothing to do.
     if cache.tokens == wanted and not (exact and cache.aligned < len(wanted)):
         return
-    common = next((i for i, (a, b) in enumerate(zip(cache.tokens, wanted, strict=False)) if a != b), None)
-    if common is None:
-        common = min(len(cache.tokens), len(wanted))
+    common = cache.shared(wanted)
     if exact:
         common = min(common, cache.aligned)
         common -= common % CHUNK

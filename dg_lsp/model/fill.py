@@ -7,7 +7,6 @@ step or encoding chunk.
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import takewhile
 from typing import Literal
 
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
@@ -308,8 +307,7 @@ def near(model: Checkpoint, cache: PrefixCache, request: Infill) -> Infill:
     if costs is None or seconds is None or not model.ends:
         return request
     wanted, _ = tokenise(model, request)
-    held = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(cache.tokens, wanted, strict=False)))
-    if costs.seconds(len(wanted) - held) <= _SHARE * seconds:
+    if costs.seconds(len(wanted) - cache.shared(wanted)) <= _SHARE * seconds:
         return request
     suffix = near_suffix(request.suffix, _SUFFIX)
     least = replace(request, suffix=suffix, context=(), deadline=seconds + costs.seconds(CHUNK))

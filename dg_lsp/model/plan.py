@@ -47,9 +47,9 @@ class Plan:
     least: float = 0.0
 
 
-# By effort: rounds of repair of a broken fill. A repaired span is short, so each round takes `MENDING` denoising steps.
+# By effort: rounds of repair of a broken fill. A repaired span is short, so a round takes `REPAIR_STEPS` steps.
 ROUNDS: dict[Effort, int] = {"low": 1, "normal": 2, "high": 4}
-MENDING = 6
+REPAIR_STEPS = 6
 # The lengths of the first search round: quantiles of the token counts of such gaps in real files, by the embedded
 # tokenizer. They are not calibrated for other tokenizers.
 _LINE = (1, 2, 3, 4, 6, 8, 11, 15, 20)

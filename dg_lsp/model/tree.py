@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
-from dg_lsp.model.cache import PrefixCache, PrefixLayer
+from dg_lsp.model.cache import PrefixCache, PrefixLayer, with_room
 from dg_lsp.model.networks.base import Reader
 
 _ROOM = 128  # columns that are reserved at a time
@@ -26,11 +26,8 @@ class _Layer(PrefixLayer):
         """Append the keys and values of new tokens; return all."""
         start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
         if not self._store or end > self._store[0].shape[2]:
-            # Room for some more: what was read is not copied at each token.
-            old = self.keys, self.values
-            self._store = [t.new_empty(*t.shape[:2], end + _ROOM, t.shape[3]) for t in old]
-            for store, held in zip(self._store, old, strict=True):
-                store[:, :, :start] = held
+            # With room for more, so that the keys read so far are not copied at each token.
+            self._store = [with_room(held, end + _ROOM) for held in (self.keys, self.values)]
         for store, new in zip(self._store, (key_states, value_states), strict=True):
             store[:, :, start:end] = new
         self.keys, self.values = (store[:, :, :end] for store in self._store)

@@ -12,7 +12,7 @@ from dg_lsp.server.notebooks import Notebooks
 from dg_lsp.text.documents.bursts import LARGEST, Bursts
 from dg_lsp.text.documents.document import LINE_END, SURROGATE, UNITS, Document, Encoding, utf8
 from dg_lsp.text.documents.excluded import key_of
-from dg_lsp.text.documents.history import MOST, Changes, History, begun, trimmed
+from dg_lsp.text.documents.history import MOST, Changes, History, begun, splits_character, trimmed
 
 Position = tuple[int, int]
 # A range and the text that replaces it; None means the whole document.
@@ -307,7 +307,7 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
     units = near.encode(codec, "surrogatepass")
     # A column inside a surrogate pair splits the pair, because such a client edits halves.
     at = min(size * column, len(units))
-    while encoding == "utf-8" and 0 < at < len(units) and units[at] & 0xC0 == 0x80:
+    while encoding == "utf-8" and splits_character(units, at):
         at -= 1  # a column inside a character means its beginning
     head, rest = (part.decode(codec, "surrogatepass") for part in (units[:at], units[at:]))
     return head, rest + line[len(near) :]

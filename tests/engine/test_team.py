@@ -615,7 +615,7 @@ def test_where_the_server_is_slow_this_machine_fills(
             async def is_free() -> bool:
                 return (await client.get("/v1/status")).json()["state"] in ("ready", "slow")
 
-            # It was told that its answer, which would take 100 seconds, is not waited for any more.
+            # The server knows that nobody waits for its answer, which would take 100 seconds, any more.
             await until(is_free, 50)
 
     with_team(work, tmp_path, "scripted:5:20000")

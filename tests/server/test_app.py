@@ -864,13 +864,13 @@ def test_states_come_to_who_asked(start: Start) -> None:
 
 def test_the_state_has_one_name_and_says_why(start: Start) -> None:
     wire = start(initializationOptions={"automatic": False})
-    told = wire.ask("s", "dg-lsp/status")["result"]
-    assert (told["state"], told["checkpoint"], told["last"]) == ("idle", "scripted", None)
-    assert "no engine is running" in told["why"] and told["version"] == dg_lsp.__version__
+    status = wire.ask("s", "dg-lsp/status")["result"]
+    assert (status["state"], status["checkpoint"], status["last"]) == ("idle", "scripted", None)
+    assert "no engine is running" in status["why"] and status["version"] == dg_lsp.__version__
     ghost(wire, 1, AT_X, kind=1)
-    told = wire.ask("s", "dg-lsp/status")["result"]
-    assert (told["state"], told["why"], told["device"]) == ("ready", "", "none")
-    last = told["last"]
+    status = wire.ask("s", "dg-lsp/status")["result"]
+    assert (status["state"], status["why"], status["device"]) == ("ready", "", "none")
+    last = status["last"]
     assert (last["uri"], last["offered"], last["why"]) == (URI, True, "") and last["milliseconds"] > 0
 
 
@@ -956,12 +956,12 @@ def test_how_each_request_ended_is_told_and_the_last_one_is_never_lost(start: St
     def reported() -> list[Any]:
         return [m["params"]["last"] for m in wire.messages[before:] if m.get("method") == "dg-lsp/status"]
 
-    while not (told := reported()) or told[-1] != last:
+    while not (reports := reported()) or reports[-1] != last:
         wire.until("dg-lsp/status")
     took = time.monotonic() - began
-    assert 1 <= len(told) <= 10 * took + 1
-    assert not told[0]["offered"] and "the function body to fill is not at the cursor" in told[0]["why"]
-    assert told[-1] != told[0]
+    assert 1 <= len(reports) <= 10 * took + 1
+    assert not reports[0]["offered"] and "the function body to fill is not at the cursor" in reports[0]["why"]
+    assert reports[-1] != reports[0]
 
 
 # -- all stubs of a file
@@ -1163,8 +1163,8 @@ def test_a_git_that_hangs_delays_only_the_documents_that_it_is_asked_about(
         opened(wire, TEXT, uri=uri)
     wire.send(request("slow", "textDocument/inlineCompletion", asked(uris[0])))
     for _ in range(2):
-        told = wire.ask("s", "dg-lsp/status", {"uri": uris[-1]})["result"]
-        assert told["state"] == "off" and "git has not answered yet" in told["why"]
+        status = wire.ask("s", "dg-lsp/status", {"uri": uris[-1]})["result"]
+        assert status["state"] == "off" and "git has not answered yet" in status["why"]
         assert items("other", "untitled:one")
     assert wire.answer("slow")["result"]["items"] == []
     assert "git ignores 0.py" in wire.ask("s2", "dg-lsp/status", {"uri": uris[0]})["result"]["why"]

@@ -22,8 +22,11 @@ BOM = b"\xef\xbb\xbf"
 SURROGATE = re.compile("[\ud800-\udfff]")
 LINE_END = re.compile(r"\r\n|\n|\r")
 # The codec of each encoding, and the bytes of a unit.
-UNITS: dict[Encoding, tuple[str, int]]
-UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+UNITS: dict[Encoding, tuple[str, int]] = {
+    "utf-8": ("utf-8", 1),
+    "utf-16": ("utf-16-le", 2),
+    "utf-32": ("utf-32-le", 4),
+}
 
 
 class DocumentError(ValueError):

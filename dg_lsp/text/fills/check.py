@@ -172,7 +172,7 @@ def _ends_elsewhere(site: Site, fill: bytes) -> bool:
 
 def _parses_afresh(site: Site, fill: bytes) -> bool:
     """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read."""
-    size = len(site.before + fill + site.after)
+    size = len(site.before) + len(fill) + len(site.after)
     text = tried(partial(parsed, site, fill)) if size <= WHOLE else None
     return text is not None and is_sound(text)
 

@@ -1,4 +1,4 @@
-"""Flaws of a body that can be shown: what its header lets expect and it does not do, and names that nothing defines.
+"""Flaws of a body that can be shown: parameters that it does not use, a call of itself alone, undefined names.
 
 A body with flaws comes behind those with fewer, and is shown where there is no better one. The body uses the header's
 parameters, and does more than call itself: of 300 functions of code that was in no training 20 leave a parameter

@@ -10,6 +10,7 @@ from typing import cast
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import BOM, Document
+from dg_lsp.text.documents.history import splits_character
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Effort, Infill
@@ -84,7 +85,7 @@ def _first_line(data: bytes, at: int) -> int:
     end = line_end(data, at - 1)
     if end < len(data):
         return line_below(data, end)
-    while at < len(data) and data[at] & 0xC0 == 0x80:
+    while splits_character(data, at):
         at += 1
     return at
 
@@ -100,6 +101,6 @@ def _cut_after(data: bytes, limit: int) -> int:
     if end:
         return end
     at = limit
-    while at and data[at] & 0xC0 == 0x80:
+    while splits_character(data, at):
         at -= 1
     return at

@@ -177,12 +177,12 @@ def comment_patterns(language: Language) -> tuple[bytes, ...]:
 
 def comment_end(language: Language, data: bytes, start: int, stop: int) -> int:
     """Return where the block comment that begins at `start` ends, -1 where nothing before `stop` ends it."""
-    opening, shut = language.block_comments[0]
+    opening, closing = language.block_comments[0]
     at, depth = start + len(opening), 1
-    marks_of = re.compile(re.escape(shut) + (b"|" + re.escape(opening) if language.nested else b""))
+    marks_of = re.compile(re.escape(closing) + (b"|" + re.escape(opening) if language.nested else b""))
     while found := marks_of.search(data, at, stop):
         at = found.end()
-        depth += -1 if found[0] == shut else 1
+        depth += -1 if found[0] == closing else 1
         if depth == 0:
             return at
     return -1
@@ -340,15 +340,15 @@ def _character(quotes: Quotes) -> re.Pattern[bytes]:
 
 def _string(quotes: Quotes) -> bytes:
     """The pattern of a string up to what closes it; of what opens it where it has holes or its close varies."""
-    opening, shut = quotes.opening, re.escape(quotes.close)
+    opening, close = quotes.opening, re.escape(quotes.close)
     if quotes.hole or quotes.varies:
         return opening
     escape = rb"|\\(?:\r\n|.|\Z)" if quotes.escapes else b""
-    escape += b"|" + shut + shut if quotes.doubled else b""
+    escape += b"|" + close + close if quotes.doubled else b""
     if quotes.character:
         code = rb"|\\(?:u\{\w*\}|[^\r\n][0-9a-fA-F]{0,8})" if quotes.escapes else b""
         return (
-            opening + rb"(?:[^'\\\r\n\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3}" + code + rb")(?=" + shut + b")"
+            opening + rb"(?:[^'\\\r\n\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3}" + code + rb")(?=" + close + b")"
         )
     # A closing quote of several characters may begin inside.
     rest = (
