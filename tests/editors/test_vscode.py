@@ -314,18 +314,29 @@ def test_the_menu_of_the_status_item_says_why_and_switches(code: VSCode) -> None
     code.ghost("None")
 
 
-def test_ghost_text_is_switched_off_and_on_without_a_trace_in_the_workspace(code: VSCode) -> None:
+@pytest.fixture
+def own_settings(code: VSCode) -> Iterator[Path]:
+    """The settings of the workspace in a file, which later tests of the session do not find, whatever a test does."""
+    path = code.sandbox.project / ".vscode/settings.json"
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def test_ghost_text_is_switched_off_and_on_without_a_trace_in_the_workspace(
+    code: VSCode, own_settings: Path
+) -> None:
     code.open("switch.py", PYTHON, 2, 12)
     code.ask("click", selector=STATUS)
     code.ask("choose", text="Turn ghost text off in this workspace")
-    settings = code.sandbox.project / ".vscode/settings.json"
-    until(lambda: settings.exists() and "automatic" in settings.read_text())
+    until(lambda: own_settings.exists() and "automatic" in own_settings.read_text())
+    code.status("off")
     code.press("Control+1")
     code.press(" ", wait=500)
     assert code.ask("screen")["ghost"] == ""
     code.ask("click", selector=STATUS)
     code.ask("choose", text="Turn ghost text on in this workspace")
-    until(lambda: "automatic" not in settings.read_text())
+    until(lambda: "automatic" not in own_settings.read_text())
+    code.status("ready")
     code.press("Control+1")
     code.press("Backspace")
     code.press(" ")
