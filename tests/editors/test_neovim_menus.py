@@ -141,6 +141,7 @@ SERVED = """
 vim.lsp.config("jedi", {
   cmd = { "PYTHON", "-c", "from jedi_language_server.cli import cli; cli()" },
   filetypes = { "python" },
+  init_options = { completion = { disableSnippets = true } },
 })
 vim.lsp.enable("jedi")
 vim.api.nvim_create_autocmd("LspAttach", { callback = function(event)

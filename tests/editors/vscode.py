@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ MESSAGES = ".notifications-toasts .notification-list-item-message"
 # The tab of a change that is to be taken or left, and the buttons of its message.
 QUESTION, TAKE, LEAVE = "now ↔ changed", "Take the change", "Leave the code as it is"
 _PATIENCE = 200  # seconds for one request, far above the driver's own
+_EMPTY = 5.0  # seconds after which a saved file that is empty is meant to be
 
 
 @dataclass
@@ -123,9 +125,15 @@ class VSCode:
         return found
 
     def saved(self, name: str) -> bytes:
-        """Save, and read the file on the disk."""
+        """Save, and read the file on the disk.
+
+        The editor empties the file before it writes, and shows that only for a text with changes.
+        """
         self.ask("save")
-        return (self.sandbox.project / name).read_bytes()
+        path, end = self.sandbox.project / name, time.monotonic() + _EMPTY
+        while not (data := path.read_bytes()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return data
 
     def shot(self, name: str) -> Path:
         """Take a picture of the window; where it lies."""
