@@ -1,7 +1,4 @@
-"""Analysis: one document around one cursor, readable however broken the file is; each part is computed once.
-
-Holds a text that parses as well as possible, its tree and bodies, the state and the line at the cursor. Chooses no gap.
-"""
+"""Analysis: one document around one cursor, readable however broken the file is; each part is computed once."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -48,8 +45,7 @@ class Analysis:
     `offset`, are those of `data`. whole: `data` is the file as it is. cost: how broken `data` is; 0 is clean. changes:
     they lead from `data` back to the document. made: the spans that the repair has inserted, at the cursor and at the
     end of its line; inserted: the one at the cursor, empty without one. masks: the statement at the cursor gave way for
-    the repair. line, own_line: those of the document and of
-    `data` at the cursor.
+    the repair. line, own_line: those of the document and of `data` at the cursor.
     """
 
     document: Document
@@ -134,11 +130,9 @@ class Analysis:
 def analyze(document: Document, offset: int) -> Analysis:
     """The first clean one of: the file as it is, the top-level item around the cursor, this repaired; else the last.
 
-    Texts that the parser cannot read in time are left out; of an item all but the member around the cursor may be.
-
     Raises:
         UnknownLanguage: the document's language has no grammar.
-        OutOfTime: no part of the document can be read in time.
+        OutOfTime: not even the member around the cursor can be read in time.
     """
     language = load_language(document.language, document.macros)
     data = document.data
@@ -197,9 +191,8 @@ def analyze_whole(document: Document) -> Analysis:
 def without_damage(document: Document, offset: int) -> tuple[Undamaged, ...]:
     """The document as it would be had only the line of `offset` been changed, and had only the place itself.
 
-    Damage elsewhere is gone from them, while they contain the text being typed, so that a gap can be looked for as in
-    a file with one broken place. Nothing is parsed: which of them is any better is for the caller to see. One that
-    would be the document, or the same as the one before, is left out.
+    Text changed elsewhere is as it was in the history's base. Nothing is parsed; a copy that is the document, or the
+    same as the one before, is left out.
     """
     base = document.history.base if document.history else None
     if base is None:
@@ -230,8 +223,8 @@ def tree_of(language: Language, document: Document) -> Tree:
 def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
     """Return the state at `offset` of `data`, whose tree `root` has no error.
 
-    1. Begin at the top-level item that the offset is in or behind.  2. Where classes are round the offset, begin at
-    the member of the innermost one; their braces are open.  3. Read tokens from there.
+    1. Begin at the top-level item of the offset.  2. Where classes are around it, begin at the member of the innermost
+    one; their braces are open.  3. Read tokens from there.
     """
     # 1.
     item = item_at(root, offset)
@@ -260,11 +253,7 @@ def _classes(language: Language, item: Node, offset: int) -> list[Node]:
 
 
 def _clean(language: Language, document: Document, offset: int) -> Analysis | None:
-    """The whole file, where it has no error.
-
-    Raises:
-        Unreadable: the parser cannot read it in time.
-    """
+    """The whole file, where it has no error; Unreadable is raised where the parser cannot read it in time."""
     data = document.data
     try:
         with attempt():
@@ -283,9 +272,7 @@ def _clean(language: Language, document: Document, offset: int) -> Analysis | No
 
 
 def _near(data: bytes, start: int, stop: int) -> Span:
-    """The lines of data[start:stop] with the blank lines and comments above and below: every body meets them that the
-    cursor may be in.
-    """
+    """The lines of data[start:stop] with the blank lines and comments around: each body at the cursor meets them."""
     # Blank lines and comments below a body are none of its tree's.
     above = line_start(data, start)
     for _ in range(_LINES_BETWEEN):
@@ -303,10 +290,7 @@ def _near(data: bytes, start: int, stop: int) -> Span:
 
 
 def _sound_tree(language: Language, document: Document) -> Tree | None:
-    """The tree of `document` as `tree_of` gives it; None if it has an error, and then it need not be kept.
-
-    While something is being typed most texts are broken, and recovery takes longer than all the rest.
-    """
+    """The tree of `document` as `tree_of` gives it; None if it has an error, which takes less time to find."""
     history = document.history
     edit = _edit(history) if history else None
     if history and history.now.broken and history.now.read is None:

@@ -1,7 +1,6 @@
 """Budget: the time that one request may spend on reading texts, however many parses and scans that takes.
 
-A request sets its budget by `within`; threads that begin with a copy of its context share it. Where none is set, a
-default holds for each outermost call. Knows no text.
+Threads that begin with a copy of a request's context share its budget; where none is set, each call has a default.
 """
 
 import math
@@ -32,8 +31,8 @@ Result = TypeVar("Result")
 class Budget:
     """The seconds for all text work of one request, and those spent so far. cancelled: the work ends at its next check.
 
-    Seconds are processor time of the thread that does the work, so that a busy machine does not refuse good files.
-    spare: nobody has asked for the work, so a cancellation also ends a chunk that a network reads.
+    Seconds are processor time, so that a busy machine refuses no good file. spare: nobody has asked for the work, so a
+    cancellation also ends a chunk that a network reads.
     """
 
     seconds: float
@@ -85,10 +84,7 @@ def within(seconds: float) -> Iterator[Budget]:
 
 @contextmanager
 def spending(budget: Budget) -> Iterator[None]:
-    """Spend `budget` in the block; for work in several parts, such as the steps of a generator.
-
-    A block that is cancelled cancels the budget.
-    """
+    """Spend `budget` in the block, for work in several parts, such as the steps of a generator; cancelled together."""
     token = _budget.set(budget)
     try:
         yield
@@ -107,11 +103,7 @@ def current(seconds: float) -> Budget:
 
 @contextmanager
 def working() -> Iterator[Work]:
-    """The Work that is under way in this thread; where there is none, one for the block.
-
-    Raises:
-        OutOfTime: the budget is spent already.
-    """
+    """The Work of this thread; where there is none, one for the block. Raises OutOfTime where the budget is spent."""
     work = _work.get()
     if work is not None:
         yield work
@@ -128,11 +120,7 @@ def working() -> Iterator[Work]:
 
 @contextmanager
 def attempt() -> Iterator[None]:
-    """Give the block a part of the time that is left, so that something else can be tried where it takes longer.
-
-    Raises:
-        Unreadable: the block takes longer.
-    """
+    """Give the block a part of the time that is left; raises Unreadable where it takes longer."""
     with working() as work:
         outer, used = work.attempt, thread_time() - work.clock
         left = min(work.budget.seconds - work.budget.spent, outer) - used

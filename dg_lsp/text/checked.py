@@ -7,8 +7,8 @@ CHECKED = "<checked>"
 
 
 def ignore_warnings() -> None:
-    """Ignore Python's warnings about checked texts, such as that of "\\d", from now on; call it at the process's start.
+    """Ignore Python's warnings about checked texts, such as invalid escapes, from the process's start on.
 
-    `catch_warnings` would do it for a block, but changes the filters of the whole process, also for other threads.
+    `catch_warnings` changes the filters of the whole process for a block, also for other threads.
     """
     warnings.filterwarnings("ignore", module=CHECKED)

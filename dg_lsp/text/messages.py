@@ -1,7 +1,4 @@
-"""The records that cross between the editor's process and the engine's.
-
-Plain data, frozen, text only: no tokens, no tensors, no line numbers.
-"""
+"""The records between the editor's process and the engine's: frozen data, text only, no tokens, no line numbers."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -61,8 +58,8 @@ class Piece:
 class Retrieved:
     """A text that may belong in a gap, since it follows the same words elsewhere.
 
-    `before` and `behind` are how many words and signs agree with those before and behind the gap. `count` is how often
-    it was found, `near` how near the nearest place is: 1 on the next line, towards 0 in other files.
+    `before`, `behind`: how many words and signs agree with those before and behind the gap. `count`: how often it was
+    found; `near`: how near the nearest place is, 1 on the next line, towards 0 in other files.
     """
 
     text: str
@@ -76,19 +73,17 @@ class Retrieved:
 class Infill:
     """One request: the text before and after a gap, and how hard to try.
 
-    `prefix` + fill + `suffix` is the file, or the part of it that is sent. `prefix` ends exactly where the gap
-    begins, which may be in the middle of a line. `indent` is the white space that the lines of a body begin with.
-    `alternatives` is how many different fills are wanted. `like`, when given, is a text whose number of tokens
-    the engine takes as the gap's length: the oracle of measurements. `deadline` is in seconds from the moment
-    that a loaded engine gets the request, waiting counted; None is no limit (the deterministic mode of bots).
-    `window` names the client, so that each gets its share of the steps; `session` names the document.
-    `between` is for several gaps of one kind: the text between each and the next; `suffix` is behind the last.
-    `endings`, where `prefix` ends with half a word: the fill begins with one of these, and the word ends there.
-    `context` is what other files say, what changes most seldom first. `retrieved` are candidates from the project, the
-    best first. `start`, where given, is a text that the free slots start from, of which the share `noised` is noise.
-    `macros` are names that the parser reads as blanks, in languages that have macros.
-    `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
-    `rated`, where given: nothing is written; the Fill has the likelihood of each of these texts as that of the gap.
+    `prefix` + fill + `suffix` is the file, or a part of it. `prefix` ends exactly where the gap begins, which may be in
+    the middle of a line. `indent` is the white space of a body's lines. `alternatives`: the number of different fills.
+    `like`: a text with as many tokens as the gap, the oracle of measurements. `deadline`: seconds after a loaded engine
+    gets the request, waiting counted; None is no limit (bots). `window` names the client, so that each gets its share
+    of the steps; `session` names the document. `between`, for several gaps of one kind: the text between each and the
+    next; `suffix` is behind the last. `endings`, where `prefix` ends with half a word: the fill begins with one of
+    these, and the word ends there. `context` is from other files, the most stable first. `retrieved`: candidates from
+    the project, best first. `start`: a text that the free slots start from, of which the share `noised` is noise.
+    `macros`: names that the parser reads as blanks. `confidence`: where the best text is right with a lower
+    probability, its beginning that is surer is wanted instead. `rated`: nothing is written; the Fill has the likelihood
+    of each of these texts as that of the gap.
     """
 
     prefix: str
@@ -119,8 +114,7 @@ class Infill:
 class Run:
     """Neighbouring slots of one canvas that share their state, as text.
 
-    `entropy` is the mean entropy of the slots in nats (0 for anchors). `accepted` is whether the sampler
-    accepted the slots in this step; anchors are always accepted.
+    `entropy`: their mean in nats (0 for anchors). `accepted`: by the sampler in this step, as anchors always are.
     """
 
     text: str
@@ -142,14 +136,14 @@ class Draft:
 class Fill:
     """The end of an infill. An empty `text` has its reason in `refusal`, a sentence for the user.
 
-    `score` is how unlikely the network finds the text, read from left to right into the suffix, in nats; `steps` counts
-    denoising steps of the shown candidate, `searched` those of the length search. `parses` is False where every
-    candidate added a syntax error. `others` are further texts for the same gap, where alternatives were asked for, the
-    likeliest first. `further` are the texts of the gaps behind the first, where there are several; one that got none
-    has an empty text. `shortened`: the candidate was broken, and this is its longest beginning of whole statements
-    that is not. `source` is where the text comes from; `chance` is the estimated probability that it is exactly right,
-    None where nobody has estimated it. `partial`: the text is the beginning of a candidate, and `chance` is that of the
-    beginning. `ratings`: how unlikely each of the request's `rated` texts is, in nats.
+    `score`: how unlikely the network finds the text, read from left to right into the suffix, in nats. `steps`:
+    denoising steps of the shown candidate; `searched`: those of the length search. `parses` is False where every
+    candidate added a syntax error. `others`: further texts for the gap, the likeliest first. `further`: the texts of
+    the gaps behind the first, empty for one that got none. `shortened`: the candidate was broken, and this is its
+    longest beginning of whole statements that is not. `source`: where the text is from. `chance`: the estimated
+    probability that it is exactly right, None where nobody has estimated it. `partial`: the text is the beginning of a
+    candidate, and `chance` is that of the beginning. `ratings`: how unlikely each of the request's `rated` texts is, in
+    nats.
     """
 
     text: str
@@ -174,10 +168,10 @@ class Fill:
 class Status:
     """The status of an engine, for people and programs.
 
-    state: what it does. done: the share of the loading that is done, 0 to 1. `why`: why it failed, or is slow, and
-    the fix. device: where the model runs. memory: bytes held, of the device where it tells. milliseconds, steps:
-    what the last infill took. queue: infills that wait. passes: denoising steps and encoding chunks since the start.
-    fills: infills answered. hits: infills whose document was still encoded from before.
+    done: the share of the loading that is done, 0 to 1. `why`: why it failed, or is slow, and the fix. memory: bytes
+    held, of the device where it says. milliseconds, steps: of the last infill. queue: infills that wait. passes:
+    denoising steps and encoding chunks since the start. fills: infills answered. hits: infills whose document was still
+    encoded from before.
     """
 
     state: State

@@ -1,7 +1,4 @@
-"""Document: an immutable snapshot of one buffer, and the way between byte offsets and editor positions.
-
-Knows bytes and line ends; knows no grammar and no editor.
-"""
+"""Document: an immutable snapshot of one buffer, and the way between byte offsets and editor positions."""
 
 import os
 import re
@@ -50,8 +47,8 @@ def whole(text: str) -> str:
 class Document:
     """One buffer at one version: UTF-8 bytes as they are (byte order mark and line ends included).
 
-    `line_starts` are the byte offsets of the lines; lines end at LF, CRLF or CR and nowhere else. `history` is what is
-    remembered of older texts of the same buffer. `macros` are names that the parser reads as blanks.
+    `line_starts`: byte offsets of the lines, which end at LF, CRLF or CR only. `history`: older texts of the same
+    buffer. `macros`: names that the parser reads as blanks.
     """
 
     uri: str
@@ -97,11 +94,7 @@ class Document:
         return start + len(units.decode(codec, "ignore").encode("utf-8"))
 
     def position(self, offset: int, encoding: Encoding = "utf-8") -> tuple[int, int]:
-        """The 0-based (line, column) of a byte offset; the column counts units of `encoding`.
-
-        Raises:
-            DocumentError: the offset is outside the file.
-        """
+        """The 0-based (line, column in `encoding`'s units) of a byte offset; DocumentError if outside the file."""
         if not 0 <= offset <= len(self.data):
             raise DocumentError(f"byte {offset} is outside {self.uri}, which has {len(self.data)} bytes")
         line = self.line_at(offset)
@@ -159,11 +152,7 @@ def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:
 
 
 def _regular_bytes(path: Path) -> bytes:
-    """The bytes of the file at `path`.
-
-    Raises:
-        DocumentError: it is a pipe or a device, or larger than LARGEST. OSError: it cannot be read.
-    """
+    """The bytes of the file at `path`; DocumentError for a pipe, a device, or more than LARGEST bytes."""
     # A pipe without a writer would block the opening, and one with a writer the reading.
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         found = os.fstat(file.fileno())

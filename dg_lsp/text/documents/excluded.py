@@ -1,7 +1,4 @@
-"""The names of files: the path in an address, and which files must not be sent to a model, by globs.
-
-Follows links, since a file is excluded under each of its names; reads no text.
-"""
+"""The names of files: the path in an address, and the files that no model may get, by globs, under all their names."""
 
 import os
 import posixpath
@@ -27,18 +24,15 @@ _DRIVE = re.compile(r"/?([A-Za-z])[:|](?=/|\Z)")
 def split_uri(uri: str) -> tuple[str, str]:
     """The scheme and the path of an address: ("file", "/w/a b.py") of `file:///w/a%20b.py`.
 
-    What is no address at all, such as `a://[b/.env`, is a path without a scheme. In a file's address `#` and `?` are
-    characters of its name, which some clients do not encode.
+    Any other text, such as `a://[b/.env`, is a path without a scheme. In a file's address `#` and `?`, which some
+    clients do not encode, are characters of its name.
     """
     scheme, path = _split_uri(uri)
     return scheme, unquote(path)
 
 
 def path_of(uri: str) -> str:
-    """Return the path in the address of a file as the system knows it, with bytes that are no UTF-8 as surrogates.
-
-    It is empty for another address.
-    """
+    """The path in a file's address as the system knows it, bytes that are no UTF-8 as surrogates; else empty."""
     scheme, path = _split_uri(uri)
     return unquote(path, errors="surrogateescape") if scheme == "file" else ""
 
@@ -77,20 +71,16 @@ def _split_uri(uri: str) -> tuple[str, str]:
 def excluding(path: PurePosixPath, globs: Iterable[str]) -> str:
     """The first of `globs` that excludes the file `path`, relative to its workspace folder; empty if none does.
 
-    A glob without a slash is compared with the file's name (`*.pem`) and with the names of the folders that the file is
-    in (`private`), but for those of SECRETS, which name files. One that ends with a slash is compared with the names of
-    folders only (`.ssh/`), and any other one with the whole path (`deploy/*.py`) and with that of each folder
-    (`deploy/live`). `*` matches any text, also one with slashes, `**/` for any folders or none, `{a,b}` for `a`
-    or `b`. Case does not matter.
+    A glob without a slash is compared with the file's name (`*.pem`) and, but for those of SECRETS, with the names of
+    its folders (`private`). One that ends with a slash is compared with the names of folders only (`.ssh/`), any other
+    one with the whole path (`deploy/*.py`) and with that of each folder (`deploy/live`). `*` matches any text, also one
+    with slashes, `**/` any folders or none, `{a,b}` `a` or `b`. Case does not matter.
     """
     return excluding_names([str(path)], globs)
 
 
 def excluding_file(path: str, folders: Iterable[str], globs: Iterable[str]) -> str:
-    """The first of `globs` that excludes the file at `path` under any of its names; empty if none does.
-
-    path, folders: absolute, the latter those of the workspace.
-    """
+    """The first of `globs` that excludes the file at the absolute `path` under any of its names; else empty."""
     return excluding_names(names_of(path, folders), globs)
 
 
@@ -105,10 +95,9 @@ def excluding_names(names: Iterable[str], globs: Iterable[str]) -> str:
 def names_of(path: str, folders: Iterable[str]) -> tuple[str, ...]:
     """Return all names of the file at `path` that a glob is compared with.
 
-    1. The path as it is given, and as it is once each link in it is followed.  2. Each of these relative to each of
-    `folders` that it is in, given and with its links followed, too; with the folder's name in front; and from the root.
-    Example: /w/app/a.py, a link to /w/private/.env, with the folder /w/app: `a.py`, `app/a.py`, `w/app/a.py`,
-    `w/private/.env`.
+    1. The path as it is given, and after each link in it is followed.  2. Each of these relative to each of `folders`,
+    links in those followed, too; with the folder's name in front; and from the root. Example: /w/app/a.py, a link to
+    /w/private/.env, with the folder /w/app: `a.py`, `app/a.py`, `w/app/a.py`, `w/private/.env`.
     """
     # 1.
     paths = list(dict.fromkeys(one for given in _written(path) for one in _followed(given)))
@@ -216,10 +205,7 @@ def _without_braces(glob: str) -> list[str]:
 
 
 def _regular(glob: str) -> str:
-    """The regular expression of `glob`, in which `**/` matches any folders or none.
-
-    Each star takes as little as it can and gives nothing back, so that no path takes long.
-    """
+    """The regular expression of `glob`; each star takes as little as it can and gives nothing back, so it is fast."""
     done = piece = ""
     for token in _TOKEN.findall(glob):
         if token.startswith("*"):

@@ -14,13 +14,10 @@ _LINE = re.compile(rb"[^\r\n]+")
 
 
 def fenced(document: Document, offset: int) -> tuple[Document, int]:
-    """Return the code of the fence around `offset` and the offset in it; any other document is returned as it is.
+    """Return the code of the fence around `offset` and the offset in it; any other document as it is.
 
-    Lines above the fence become comments in its language, and those below are left out, so that each position in the
-    fence is the same as in the file. In a fence of Python the heading `# Usage` becomes `# # Usage`.
-
-    Raises:
-        NoGap: `offset` is in no fence of a language that is known.
+    Lines above the fence become comments in its language (`# Usage` becomes `# # Usage`), those below are left out, so
+    that positions stay. NoGap is raised where `offset` is in no fence of a language that is known.
     """
     if document.language != MARKDOWN:
         return document, offset

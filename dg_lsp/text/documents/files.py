@@ -8,13 +8,10 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes, prepare: Callable[[Path], None] = lambda _: None) -> None:
-    """Replace the file `path`, if there is one, by a new file that holds `data`.
+    """Replace the file `path`, if there is one, by a new file that holds `data`; on an OSError the old one stays.
 
-    prepare: called with the path of the new file before it takes the place of the old one, to set its mode or to
-    refuse; if it raises, nothing changes.
-
-    Raises:
-        OSError: the file cannot be written; the old one is still there.
+    prepare: gets the path of the new file before it takes the place of the old one, to set its mode, or to refuse by
+    raising.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:

@@ -1,7 +1,6 @@
 """History: at most two older texts of one buffer, and the changes since each; maps offsets between them.
 
-One is the text that parses best, from which a gap in a broken file can be found; the other has the newest tree, with
-which the next parse starts.
+One is the text that parses best, to find a gap in a broken file; the other has the newest tree, for the next parse.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,10 +24,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All changes between two texts, in their order; between two changes both texts have the same bytes.
-
-    For "a = 1" that became "ab = 12": (Change(1, 1, 1, 2), Change(5, 5, 6, 7)).
-    """
+    """All changes between two texts, in order: (Change(1, 1, 1, 2), Change(5, 5, 6, 7)) from `a = 1` to `ab = 12`."""
 
     spans: tuple[Change, ...] = ()
 
@@ -139,8 +135,7 @@ def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
 class Reading:
     """One text of a buffer. read: its tree, once that was first asked for, and how broken it is, 0 for clean.
 
-    They are set together, because another thread may look at them meanwhile. broken: it has errors, or
-    takes too long to parse, and no tree was asked for since.
+    They are set together, for other threads. broken: it has errors, or takes too long to parse, and has no tree.
     """
 
     data: bytes
@@ -182,10 +177,10 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The present text of a buffer (`now`) and older ones.
+    """The present text of a buffer (`now`) and older ones. last: the newest of those that has a tree.
 
     base: the newest older text without syntax errors. Before one is known: the text that was opened, if it was not
-    parsed yet, else the one with the fewest errors. last: the newest older text that has a tree.
+    parsed yet, else the one with the fewest errors.
     """
 
     now: Reading

@@ -13,10 +13,7 @@ UNIGNORED = (*TRACKED, "--others", "--exclude-standard")
 
 
 def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
-    """Return those of `paths`, files in `folder`, that git ignores; all of them where git cannot tell.
-
-    Outside of a repository none is ignored. A tracked file is not ignored, whatever .gitignore says.
-    """
+    """Return those of `paths`, files in `folder`, that git ignores; in a repository where it cannot say, all."""
     names = b"\0".join(map(os.fsencode, paths))
     try:
         done = _git(folder, ("check-ignore", "-z", "--stdin"), names, _PATIENCE)

@@ -1,7 +1,4 @@
-"""Syntax errors that a fill adds: errors of the text with the fill, less those with a neutral placeholder.
-
-Knows trees, repairs, what a cut at either end of a text may have taken away, and what Python's own parser says.
-"""
+"""Syntax errors that a fill adds: errors of the text with the fill, less those with a neutral placeholder."""
 
 import re
 from collections.abc import Iterator
@@ -52,8 +49,8 @@ WHOLE = 400_000
 class Text:
     """The text of a site with a fill in its gap, and its tree.
 
-    tail: the text that was put behind the fill to end the line, and where in the site's own text: behind the brackets
-    that close there.
+    tail: the text that was put behind the fill to end the line, and its offset in the site's own text: behind the
+    brackets that close there.
     """
 
     site: Site
@@ -110,12 +107,11 @@ def filler(site: Site) -> bytes:
 def neutral_text(site: Site) -> Text:
     """The text of `site` with a filler, or the part of it around the gap that parses cleanly, or the best there is.
 
-    1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap with any
-    filler.  3. The whole with any filler.  4. The whole with what cuts at its ends may have taken.
+    1. The whole with the kind's placeholder, and a span always.  2. The top-level item around the gap with any filler.
+    3. The whole with any filler.  4. The whole with the text that cuts at its ends may have taken.
 
-    What the parser cannot read in time is left out; then the member around the gap must do. The last two
-    answers are kept, since the candidates of one request all ask for the same, and a few only, since each holds a tree,
-    which takes some forty times as many bytes as its text.
+    If the parser cannot read those in time, the member around the gap. The last two answers are kept: the candidates of
+    one request ask for the same, and a tree takes some forty times as many bytes as its text.
     """
     # 1. Nearly every body ends here.
     size = len(site.before + site.language.placeholder(site.kind).encode() + site.after)
@@ -214,7 +210,7 @@ def unexpected(text: bytes) -> str:
 def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """The errors of `filled`, a text with a fill, that are not those of the `neutral` text.
 
-    Where there are any of those, only what touches or follows the fill counts.
+    Where there are any of those, only an error that touches or follows the fill counts.
     """
     blamed = neutral.site.kind in ("rest_of_line", "span") and is_sound_but_for_its_gap(neutral)
     old = [] if blamed else errors_of(neutral.tree.root_node)
@@ -251,8 +247,8 @@ def errors_of(root: Node) -> list[Node]:
 def given_up(text: Text, behind: bytes) -> Iterator[int]:
     """Yield the places where every reading of `text`, with `behind` for its fill, had failed, counted from the fill.
 
-    The text up to such a place, from the one before it on, is the beginning of something that parses. A `detect_error`
-    in the log alone is not enough: in an ambiguous grammar one reading fails and another continues.
+    The text up to such a place, from the one before it on, begins something that parses. In an ambiguous grammar one
+    reading fails, with `detect_error` in the log, and another continues.
     """
     log: list[str] = []
     text.language.reparse(text.tree, text.data, (text.start, len(text.data)), behind, log.append)
@@ -283,10 +279,7 @@ def container_of(text: Text) -> tuple[int, int] | None:
 
 
 def function_of_span(site: Site) -> LogicalLine | None:
-    """The header of the function that the span of `site` may not leave; None where there is none.
-
-    That is the outermost one: a span may end a function in it, and the text behind the span does not show that.
-    """
+    """The header of the outermost function around `site`, which its span may not leave; None where there is none."""
     if site.language.style != "indent":
         return None
     start, _ = top_level_item(site.language, site.before, len(site.before))
@@ -312,14 +305,12 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
 
 @lru_cache(maxsize=1)
 def is_sound_but_for_its_gap(neutral: Text) -> bool:
-    """Return whether the only error is the unfinished line of the gap, which can still be continued.
+    """Return whether the only error is the unfinished line of the gap (of a span: its item), which can still be
+    continued.
 
-    Of a span the same is asked of its top-level item.
-
-    1. What only the right words complete, such as an import, has no neutral filler, and neither have the lines that
-    belong to it.  2. The word that the cursor touches may be half of one; before it the parser must not have given up.
-
-    The last answer is kept, since all candidates of one request are compared with the same text.
+    1. A text that only the right words complete, such as an import, has no neutral filler, and neither have the lines
+    that belong to it.  2. The word that the cursor touches may be half of one; before it the parser must not have given
+    up.
     """
     if neutral.clean:
         return False

@@ -54,24 +54,18 @@ _NEAR = 2_000  # bytes behind a gap in a string that may hold the end of the str
 def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
     """The syntax errors that `fill` adds in the gap of `request`, which a neutral filler of its kind does not have.
 
-    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.
-    3. A body must end where its gap ends, and what the grammar lets pass must be sense.  4. So says Python's parser.
+    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.  3. A body must end where its
+    gap ends, and text that the grammar lets pass must be sense.  4. So says Python's parser.
 
-    Never raises on a strange text: what is nested too deep to be checked is a fault. The last answers are kept, since
-    a text is fitted, judged and perhaps repaired, and each asks.
-
-    Raises:
-        OutOfTime: the text takes too long to read.
+    Text that is nested too deep to be checked is a fault; OutOfTime is raised where it takes too long to read. The last
+    answers are kept, since a text is fitted, judged and perhaps repaired.
     """
     return _faults(site_of(request), to_bytes(fill))
 
 
 @bounded
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
-    """Return the syntax errors that `edit`, made for `gap`, adds to `document`.
-
-    Their spans count from the beginning of the fill, behind the gap's insert_before.
-    """
+    """Return the syntax errors that `edit`, made for `gap`, adds to `document`; spans count behind insert_before."""
     # The grammar's binding does not survive a character that is cut in two.
     if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
@@ -178,10 +172,7 @@ def _parses_afresh(site: Site, fill: bytes) -> bool:
 
 
 def is_blind(site: Site, neutral: Text) -> bool:
-    """Return whether the tree of `neutral`, the neutral text of `site`, shows little of a fill.
-
-    It has errors that no filler removes, or quotes above the gap are broken, so that its code is read as a string.
-    """
+    """Return whether the tree of `neutral` shows little of a fill: it has errors anyway, or broken quotes above."""
     if site.is_prose or site.kind == "span":
         return False
     if is_misread(site):
@@ -287,10 +278,7 @@ def _around(text: Text, kind: str) -> Body | None:
 
 
 def _refused(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return errors of Python's parser in the enclosing function or top-level item, if a neutral fill has none.
-
-    The parser and not the compiler: a part of the file does not show whether a name may be nonlocal.
-    """
+    """Return errors of Python's parser, not its compiler, in the enclosing function or item, that the fill adds."""
     if neutral.language.name != "python":
         return ()
     data, function = neutral.data, _around(neutral, "function_body")

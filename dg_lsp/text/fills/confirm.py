@@ -19,10 +19,7 @@ _ORIGINS: dict[Source, str] = {
 
 
 def note_of(fill: Fill) -> str:
-    """Return how likely `fill` is right and where it comes from, such as `right with 62 %, found in the project`.
-
-    It is empty where nobody has estimated that, and the text was denoised.
-    """
+    """Return how likely `fill` is right and from where it is, such as `right with 62 %, found in the project`."""
     if fill.chance is None:
         return "" if fill.source == "denoised" else _ORIGINS[fill.source]
     right = "begins right" if fill.partial else "right"
@@ -62,8 +59,7 @@ def unsure(fill: Fill) -> str:
 def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int:
     """Return how many lines with text `edit` takes away or changes; without an edit, how many a fill of `gap` may.
 
-    What says that it is not written yet counts as no text, and neither does what the edit leaves as it is.
-    Example: of `f(a)`, an edit that gives `f(a, b)` changes none, one that gives `f(b)` changes one.
+    A placeholder is no text, nor are words that the edit leaves: of `f(a)`, `f(a, b)` changes none, `f(b)` one.
     """
     if gap.further or gap.stub or gap.is_placeholder:
         # Each of several gaps is a placeholder, and the text between them stays.

@@ -229,10 +229,7 @@ def _line_ends(language: Language, text: str) -> Iterator[int]:
 
 
 def _indented(request: Infill, text: str) -> str:
-    """Return `text` with its lines indented as those around the gap are: by tabs, or by spaces.
-
-    Where they have both, as in a file that aligns by spaces behind tabs, the lines of `text` stay as they are.
-    """
+    """Return `text` with lines indented by tabs or by spaces, as around the gap; as it is where those have both."""
     columns = len(site_of(request).language.indent.expandtabs(4))
     style = _style_of(request, columns)
     if style == "tabs":
@@ -244,7 +241,7 @@ def _indented(request: Infill, text: str) -> str:
 
 
 def _style_of(request: Infill, columns: int) -> str:
-    """Return what the lines around the gap are indented by: tabs, spaces, both, or nothing; `columns` make one step.
+    """Return the indentation around the gap: tabs, spaces, both, or nothing; `columns` make one step.
 
     1. Lines that have spaces behind tabs, or lines of tabs directly below lines of spaces in one block, show that both
     belong together.  2. Where all near lines agree, they tell; else the gap's own line, or the nearest one above it.
@@ -325,10 +322,7 @@ def _written(text: str) -> list[_Line]:
 
 
 def _around(request: Infill) -> tuple[list[_Line], str, str, list[_Line]]:
-    """Return the lines above the gap's own, the text on that before and behind the gap, and the lines below it.
-
-    The lines are those that are not blank, as many as are compared.
-    """
+    """Return the lines above the gap's own, the text before and behind it on that, the lines below; none blank."""
     *above, head = LINE_END.split(request.prefix[-_NEAR:])
     rest, *below = LINE_END.split(request.suffix, maxsplit=_COMPARED)
     return (
@@ -340,11 +334,7 @@ def _around(request: Infill) -> tuple[list[_Line], str, str, list[_Line]]:
 
 
 def _repeated(lines: list[_Line], following: list[_Line]) -> int:
-    """Return how many of the last `lines` are the first of `following`, the most there are; 0 if they may be.
-
-    A line may rightly occur twice if it has no word, adds to something, or is an element without a key, a part of a
-    long string, or `#endif`.
-    """
+    """Return how many of the last `lines` are the first of `following`, at most; 0 if all of _TWICE."""
     for count in range(min(len(lines), len(following)), 0, -1):
         tail = [line.text for line in lines[-count:]]
         if tail == [line.text for line in following[:count]] and not all(map(_TWICE.fullmatch, tail)):
@@ -353,9 +343,9 @@ def _repeated(lines: list[_Line], following: list[_Line]) -> int:
 
 
 def _without_repeated_word(request: Infill, text: str) -> str:
-    """Return `text` up to where it meets the rest of the word that the gap is in.
+    """Return `text` up to the rest of the word that the gap is in, if anything is left.
 
-    In `amo|nt_due`, the text `unt_due` becomes `u`, and `unt_due + tax`, too. Where nothing is left, all of it is.
+    In `amo|nt_due`, the text `unt_due` becomes `u`, and `unt_due + tax`, too.
     """
     rest = _word_behind(request)
     if not rest or not text:
@@ -369,9 +359,7 @@ def _without_repeated_word(request: Infill, text: str) -> str:
 
 
 def _meets_word(request: Infill, text: str) -> bool:
-    """Return whether `text` writes a part of the word behind its gap again, such as `unt` or `unt_due` in
-    `amo|unt_due`.
-    """
+    """Return whether `text` writes a part of the word behind its gap again, such as `unt` in `amo|unt_due`."""
     rest, first = _word_behind(request), _WORD.match(text)
     if not rest:
         return False
@@ -390,10 +378,7 @@ def _word_behind(request: Infill) -> str:
 
 
 def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
-    """Return `text` without the rest of the line at its end: `b)` becomes `b` if `)` is behind the gap.
-
-    A bracket or two may rightly be there twice; then the grammar decides.
-    """
+    """Return `text` without the rest of the line at its end: `b` for `b)` before `)`, if the grammar agrees."""
     bare, wanted = text.rstrip(), rest.strip()
     if not bare.endswith(wanted):
         return text
@@ -453,10 +438,7 @@ def _end_of_span(site: Site, fill: bytes) -> int:
 
 
 def _end_of_literal(site: Site, fill: bytes) -> int:
-    """Return where `fill` closes the string or comment that its gap is in; its length if it does not.
-
-    Quotes in the code inside a string, as in `${f("a")}`, do not close it. A regular expression ends with its flags.
-    """
+    """Return where `fill` closes the string or comment that its gap is in, but in code in it; else its length."""
     state = site.state
     begun = site.before[state.begins :] if state.begins >= 0 else b""
     if state.string or (state.text and begun.startswith(b"/")):

@@ -1,10 +1,9 @@
 """Flaws of a body that can be shown: parameters that it does not use, a call of itself alone, undefined names.
 
-A body with flaws comes behind those with fewer, and is shown where there is no better one. The body uses the header's
-parameters, and does more than call itself: of 300 functions of code that was in no training 20 leave a parameter
-unnamed and none only calls itself; of the bodies that `small` wrote for them 53 and 11 do. In Python names are looked
-up by the interpreter's own scopes: of 115 such bodies 5 seem to name what nothing defines, since the prefix is cut; of
-those that `small` wrote in their place, 23 do (docs/research/bodies.md).
+A body with fewer flaws is shown first. Of 300 functions of code that was in no training 20 leave a parameter unnamed
+and none only calls itself; of the bodies that `small` wrote for them 53 and 11 do. In Python names are looked up by the
+interpreter's own scopes: of 115 such bodies 5 seem to name what nothing defines, since the prefix is cut; of those that
+`small` wrote, 23 do (docs/research/bodies.md).
 """
 
 import builtins
@@ -35,8 +34,8 @@ _ASIDE = {"type", "value", "default_value", "right", "returns"}
 class Signature:
     """The name and the parameters of the function whose body is missing, as far as its body is to name them.
 
-    name: empty where the file has another function of that name. parameters: without those that the rest of the body
-    names, that begin with an underscore, or that the language itself gives (`self`).
+    name: empty where another function has it, too. parameters: without those that the rest of the body names, that
+    begin with an underscore, or that the language itself gives (`self`).
     """
 
     name: str = ""
@@ -86,8 +85,8 @@ def signature_of(request: Infill) -> Signature:
 def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
     """The names that a Python function uses and nothing defines, once `body` follows `prefix`.
 
-    Of `suffix`, which may be cut anywhere, all words count as defined of lines that are not indented. Empty where the
-    file does not parse or imports names that it does not tell.
+    All words of `suffix` in lines that are not indented count as defined, since it may be cut. Empty where the file
+    does not parse or has an `import *`.
     """
     try:
         module = symtable.symtable(f"{prefix}{body}\n", CHECKED, "exec")

@@ -79,10 +79,7 @@ def _refusal(document: Document, gap: Gap, edit: Edit) -> str:
 
 
 def unchecked(document: Document, gap: Gap) -> str:
-    """Return why no fill of `gap` can be checked, as a sentence; empty where one can.
-
-    In a line or a nesting that nobody writes, or a top-level item of megabytes, it would take minutes.
-    """
+    """Return why no fill of `gap` can be checked, such as a line that nobody writes; empty where one can."""
     data = document.data
     if reach(data, gap.start) != (0, len(data)):
         return "the line is too long, or too many brackets are open, for a fill to be checked here"
@@ -96,11 +93,7 @@ def unchecked(document: Document, gap: Gap) -> str:
 
 
 def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> tuple[Document, Gap, Edit]:
-    """The largest part of `document` around `gap` that the parser can read in time, and the gap and the edit in it.
-
-    Raises:
-        Unreadable: the parser cannot even read the member around the gap.
-    """
+    """The largest part of `document` around `gap` that can be read, and the gap and edit in it; or Unreadable."""
     at, data = _readable_part(language, document.data, gap.start)
     if data is document.data:
         return document, gap, edit
@@ -224,10 +217,7 @@ def _worse(gap: Gap, old: Text, fill: bytes) -> str:
 
 
 def _error_counts(text: Text) -> tuple[int, int]:
-    """Return how many different errors the tree of `text` has, and how many of them it shows as a node of their own.
-
-    A parser may show what it has hidden before, or miss the same twice in one place.
-    """
+    """Return how many different errors the tree of `text` has, and how many of them are nodes of their own."""
     found = {
         (n.type, n.start_byte, n.end_byte, n.is_error or n.is_missing) for n in errors_of(text.tree.root_node)
     }
@@ -249,8 +239,8 @@ def _may_quote(language: Language, fill: bytes) -> bool:
 def _changed(gap: Gap, old: Text, new: Text) -> str:
     """Return the text behind the gap that is read differently in `new` than in `old`; empty if none is.
 
-    A line or a span that was asked for may end a block, such as `else:`, and what is defined within the outermost
-    function, but not that function. A span may also begin what the rest of its last line ends.
+    A line or a span that was asked for may end a block, such as `else:`, and anything defined within the outermost
+    function, but not that function. A span may also begin the text that the rest of its last line ends.
     """
     line = line_end(old.data, old.end) - old.end if gap.kind == "span" else -1
     if [m for m in _marks(old) if m[1] >= line] != [m for m in _marks(new) if m[1] >= line]:
@@ -267,7 +257,7 @@ def _changed(gap: Gap, old: Text, new: Text) -> str:
 def _begun(gap: Gap, old: Text) -> set[tuple[str, int, int]]:
     """The holders that begin on the gap's line and have their bodies below it, if the gap is at the line's end.
 
-    A parser joins what is being typed with the next line: `priv` above `Kind() {` is a type for it.
+    A parser joins half a line with the next one: `priv` above `Kind() {` is a type for it.
     """
     site = old.site
     if gap.kind not in ("rest_of_line", "expression", "statement") or site.rest.strip():
@@ -281,7 +271,7 @@ def _begun(gap: Gap, old: Text) -> set[tuple[str, int, int]]:
 def _marks(text: Text) -> list[tuple[str, int, int]]:
     """The strings, comments and brackets behind the gap, counted from where the text behind it begins.
 
-    What begins before and takes in text behind the gap begins at -1: in C, `// a\\` takes in the next line.
+    One that begins before and takes in text behind the gap begins at -1: in C, `// a\\` takes in the next line.
     """
     root, end, language = text.tree.root_node, text.end, text.language
     check_shape(root)
@@ -295,10 +285,7 @@ def _marks(text: Text) -> list[tuple[str, int, int]]:
 
 
 def _holders(text: Text, old: Text) -> set[tuple[str, int, int]]:
-    """The functions, classes, blocks and their bodies that begin before the gap and go on behind it.
-
-    Each by what it is, its beginning, and its end counted from the end of the text.
-    """
+    """The functions, classes, blocks and bodies around the gap: type, beginning, end counted from the text's end."""
     # White space behind the gap may belong to what ends there or not.
     first, rest, size = len(text.site.before.rstrip()), len(old.site.after.lstrip()), len(text.data)
     found = text.language.captures(text.tree.root_node, (max(text.start - 1, 0), text.end + 1))

@@ -121,10 +121,7 @@ def _brackets(language: Language, data: bytes) -> Iterator[tuple[bool, bytes]]:
 
 @lru_cache(maxsize=2)
 def _errors_without(language: Language, before: bytes, after: bytes) -> int:
-    """The fewest errors with nothing in the gap, or with a neutral text that may complete its line.
-
-    Neutral texts are tried in a part of the time that is left.
-    """
+    """The fewest errors with nothing in the gap, or, in a part of the time, with a text that may complete its line."""
     fewest = len(_faults(language, _tree(language, before, after)))
     with suppress(Unreadable), attempt():
         for text in islice(_neutral(language, before, after), _TRIES if fewest else 0):

@@ -1,7 +1,6 @@
 """Room: a fill judged by its tokens, or alone, for a gap in code that no parser can read: modern syntax, a template.
 
-Tokens show what a fill leaves open, and which brackets it closes twice. A room is a small text of a header and the
-gap's own statement. Knows tokens, brackets and rooms; compares no files.
+Tokens show brackets left open or closed twice. A room is a small text of a header and the gap's own statement.
 """
 
 import re
@@ -32,8 +31,7 @@ _NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has 
 def room_of(site: Site) -> Text | None:
     """Return a neutral filler in a small text like that around the gap, which parses; None if none does.
 
-    For a statement in a method that no parser can read it is that method's header, the filler and what closes both.
-    The last answers are kept, since all candidates of one request ask for the same.
+    For a statement in a method it is that method's header, the filler and the closing of both. The last are kept.
     """
     if site.state.string or site.state.comment:
         return None
@@ -50,8 +48,8 @@ def room_of(site: Site) -> Text | None:
 def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     """Return a fault if `fill` closes or opens brackets, or begins a string or comment, for others to end.
 
-    It may close what its own statement or line has opened: in `f(a|` the fill `, b)` does. What it opens may be closed
-    on the rest of its line, as `g(` in `f(|))` is, or below it, if that closes something that nothing else has opened.
+    It may close brackets of its own statement or line: in `f(a|` the fill `, b)` does. Those it opens may be closed on
+    the rest of its line, as `g(` in `f(|))` is, or below it by a bracket that nothing else has opened.
     """
     language, state, is_body = site.language, site.state, site.kind in BODIES
     if state.string or state.comment:
@@ -87,8 +85,8 @@ def doubled(site: Site, fill: bytes) -> int | None:
     For the gap in `f(a[|])` and the fill `0])` it is 1. It counts the brackets alone, however broken the text is.
 
     1. A fill that closes an angle bracket of types before one that closes it ends there.  2. Of brackets only a fill
-    that closes what it has not opened, before a rest of the line that does so too, is looked at.  3. The longest
-    beginning of the fill stays with which the text near behind it closes no more than with nothing in the gap.
+    that closes others than its own, before a rest of the line that does so too, is looked at.  3. The longest beginning
+    of the fill stays with which the text near behind it closes no more than with nothing in the gap.
     """
     language, state = site.language, site.state
     # 1.
@@ -116,10 +114,7 @@ def doubled(site: Site, fill: bytes) -> int | None:
 
 
 def _wrong_token(language: Language, fill: bytes, opened: bytearray) -> tuple[Fault, ...]:
-    """Return a fault at the first token of `fill` that no text before it explains.
-
-    `opened` are the brackets that are open before the fill, the innermost last, and then those behind it.
-    """
+    """Return a fault at the first token of `fill` that no text before it explains; changes the brackets `opened`."""
     word = b""
     for token in tokens(language, fill, 0, len(fill)):
         text, what = fill[token.start : token.end], ""
@@ -137,17 +132,12 @@ def _wrong_token(language: Language, fill: bytes, opened: bytearray) -> tuple[Fa
 
 
 def is_misread(site: Site) -> bool:
-    """Return whether the gap, which is in code, is in a string or comment that began lines above by its state.
-
-    The quotes above are broken then, and a fill has to be complete by itself.
-    """
+    """Return whether the gap, which is in code, is in a string or comment that began lines above by its state."""
     return 0 <= site.state.begins < site.line
 
 
 def is_closed(language: Language, fill: bytes) -> bool:
-    """Return whether `fill` closes all brackets that it opens, and no others, and is no header whose body is to
-    follow.
-    """
+    """Return whether `fill` closes all brackets that it opens, and no others, and is no header without its body."""
     found = unpaired(language, fill)
     headed = language.style == "indent" and fill.rstrip().endswith(b":")
     return not (found.closers or found.openers or headed)
@@ -165,10 +155,7 @@ def closes_more(site: Site, text: bytes) -> bool:
 
 
 def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
-    """Return a fault if `fill`, which is code, ends a comment that it has not begun.
-
-    No tree of a text with errors shows that: `*/` may be read as two operators.
-    """
+    """Return a fault if `fill`, which is code, ends a comment that it has not begun; trees may show two operators."""
     ends = tuple(end for _, end in language.block_comments)
     if not any(end in fill for end in ends):
         return ()

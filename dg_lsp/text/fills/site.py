@@ -1,7 +1,4 @@
-"""Site: a gap between two texts of one language, and the strings and brackets that are open there.
-
-Knows tokens; knows no tree and no fill.
-"""
+"""Site: a gap between two texts of one language, and the strings and brackets that are open there."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache

@@ -1,7 +1,4 @@
-"""The part of an unfinished, broken or unsure text to keep, and the place where it is broken.
-
-The text is a full canvas when the gap continues, a fill that adds an error, or one of which only the beginning is sure.
-"""
+"""The part of an unfinished, broken or unsure text to keep, and the place where it is broken."""
 
 import re
 from collections.abc import Iterator
@@ -46,12 +43,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The first damaged place of a fill; all are byte offsets in it.
+    """The first damaged place of a fill, in byte offsets of it.
 
-        point: here every reading of the fill had failed, so the damage is before it, mostly near, or just behind it.
-        end: of the first fault, at most a quarter of the fill behind the point. line: the end of the point's line.
-    `shut`: from the first bracket never closed to the end of its line. statement: the lines that the point is in,
-        from the outermost bracket that is open there. faults: all of them.
+    point: here every reading of the fill had failed, so the damage is near before it, or just behind. end: of the first
+    fault, at most a quarter of the fill behind the point. line: the end of the point's line. `shut`: from the first
+    bracket never closed to the end of its line. statement: the lines of the point, from the outermost bracket that is
+    open there. faults: all of them.
     """
 
     point: int
@@ -81,9 +78,9 @@ def ended(request: Infill, text: str) -> Written:
 
 
 def without_round(text: str) -> str:
-    """Return `text` up to where its last lines are the same as those before them, as of a network that loops.
+    """Return `text` up to where its last lines, up to _ROUND, repeat those before them, as of a network that loops.
 
-    `a()\nb()\n\na()\nb()\n` becomes `a()\nb()\n`. Looks at whole lines that are not blank, at up to _ROUND of them.
+    `a()\nb()\n\na()\nb()\n` becomes `a()\nb()\n`.
     """
     lines = text.splitlines(keepends=True)
     whole = lines if text.endswith(("\n", "\r")) else lines[:-1]
@@ -109,22 +106,18 @@ def goes_round(text: str) -> bool:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of `text`, or its first paragraph if that ends before; empty if neither ends.
-
-    `Return x. It is` becomes `Return x.`, and `Return x\n\nof` becomes `Return x`.
-    """
+    """Return the first sentence of `text`, or its first paragraph if that ends before; empty if neither ends."""
     found = _SENTENCE.match(text)
     return found[0].rstrip() if found else ""
 
 
 @bounded
 def go_on(request: Infill, before: str, more: str) -> Written:
-    """Return what is kept of `before` + `more`: the text so far, and what one canvas wrote behind it.
+    """Return the kept part of `before` + `more`: the text so far, and the text that one canvas wrote behind it; or
+    `before`.
 
     1. If the container closes in it, the fill is complete.  2. Keep whole lines, as long as the file can still parse
     with some end behind them.  3. Keep the last, cut line up to its last whole word, unless step 2 removed lines.
-
-    The result is `before` if `more` adds nothing that can be kept.
     """
     # 1. Brackets and strings may have been opened in the text before.
     whole, written = fit.plain(request, before + more), ended(request, before + more)
@@ -144,10 +137,9 @@ def go_on(request: Infill, before: str, more: str) -> Written:
 
 @bounded
 def shorten(request: Infill, fill: str) -> str:
-    """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
+    """Return the longest beginning of a body `fill` in whole statements that adds no fault; empty if there is none.
 
-    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse. Of
-    another kind than a body a part is no use.
+    `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
     """
     starts = _beginnings(site_of(request).language, fill) if request.kind in BODIES else ()
     return next((text for text in starts if not check.faults_of(request, text)), "")
@@ -157,8 +149,8 @@ def shorten(request: Infill, fill: str) -> str:
 def find_break(request: Infill, fill: str) -> Break | None:
     """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5).
 
-    1. Find the faults.  2. Take the place where the parser gave up; if only Python's own or the container object, the
-    place of their fault.  3. Find how far the damage may reach, by the fault and by open brackets.
+    1. Find the faults.  2. Take the place where the parser gave up, else that of the first fault.  3. Find how far the
+    damage may reach, by the fault and by open brackets.
     """
     # 1.
     found = faults_of(request, fill)
@@ -178,10 +170,7 @@ def find_break(request: Infill, fill: str) -> Break | None:
 
 
 def resume_point(site: Site, fill: bytes) -> int | None:
-    """Return where the parser first gave up in `fill`, which is in the gap of `site`; None if nowhere.
-
-    The text before that place is the beginning of something that parses.
-    """
+    """Return where the parser first gave up in `fill`, which begins something that parses; None if nowhere."""
     if site.language.is_plain:
         return None
     neutral = neutral_text(site)
@@ -194,11 +183,12 @@ def resume_point(site: Site, fill: bytes) -> int | None:
 
 
 def sure_beginning(request: Infill, text: str, sure: int) -> str:
-    """Return the longest beginning of `text` within its first `sure` characters that fits the gap.
+    """Return the longest beginning of `text` within its first `sure` characters that fits the gap, empty for under
+    LEAST.
 
     It ends with a whole word, a whole string, a closing bracket or a semicolon, leaves open nothing that it opens, and
     adds no fault (law 5). Of `first.total(x) + y`, sure up to `+`, `first.total(x)` is left; sure up to the bracket
-    before `x`, `first.total`. Empty where no such beginning has LEAST characters.
+    before `x`, `first.total`.
     """
     site, found = site_of(request), list[str]()
     words = (word.end() for word in _WORD.finditer(text))

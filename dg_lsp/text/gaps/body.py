@@ -36,8 +36,8 @@ _Place = tuple[int, int, str, str]
 def body_gap(analysis: Analysis, body: Body) -> Gap:
     """The gap of a `body` in the document; of an empty one the blank line at the cursor, if it is on one.
 
-    1. Leave out the comments of a stub.  2. Find the text, or the line to write on.  3. Add what the repair has put
-    before it and what closes the body.
+    1. Leave out the comments of a stub.  2. Find the text, or the line to write on.  3. Add the text that the repair
+    has put before it and the closing of the body.
     """
     data = analysis.data
     base, newline = leading(data, body.header.define).decode(), newline_at(data, body.header.define)
@@ -100,10 +100,7 @@ def without_comments(language: Language, data: bytes, body: Body) -> Body:
 
 
 def _inline(data: bytes, body: Body, lead: str) -> tuple[int, int, str]:
-    """The span of a body on its header's line, and the text before it.
-
-    A docstring there moves to a line of its own, or the body below it would be a syntax error.
-    """
+    """The span of a body on its header's line, and the text before it: a docstring there moves to its own line."""
     if body.docstring is None:
         return body.opens, body.end, lead
     return body.header.opens, body.end, lead + data[slice(*body.docstring)].decode() + lead
@@ -155,10 +152,7 @@ def _repaired(analysis: Analysis, body: Body, start: int, lead: str) -> str:
 
 
 def _closing(analysis: Analysis, body: Body, start: int) -> str:
-    """The closing of the body where the file has none, on a line of its own; empty where the file has one.
-
-    start: where the gap begins in the document.
-    """
+    """The closing of the body, whose gap begins at `start`, on a line of its own; empty where the file has one."""
     last = next((last for first, last in analysis.made if first <= body.closes < last), -1)
     if body.stop <= body.closes or last < 0:
         return ""

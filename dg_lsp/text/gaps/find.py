@@ -1,7 +1,4 @@
-"""The gap at a cursor, in a range, or by a function's name: where a fill begins and ends, however broken the file is.
-
-The kind of gap is chosen here, too. Knows analyses, bodies and regions; knows no model and no editor.
-"""
+"""The gap at a cursor, in a range, or by a function's name, and its kind, however broken the file is."""
 
 import difflib
 import re
@@ -73,10 +70,9 @@ NEAR = 300
 def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap:
     """The gap at the byte `offset`; without a kind, the one that a cursor there means. "holes" are several gaps in one.
 
-    A text of strange shape is read only near the cursor (see `reach`).
-
-    1. Make the text around the cursor readable.  2. Where it is broken, older texts of the document may tell what else
-    has been broken since: what is easiest to read counts.  3. Find the gap there.
+    1. Make the text around the cursor readable; a text of strange shape is read only near it (see `reach`).  2. Where
+    it is broken, older texts of the document may show what else has been broken since: the easiest to read counts.  3.
+    Find the gap there.
 
     Raises:
         NoGap: the kind asked for is not at the cursor, or the text takes too long to read (OutOfTime).
@@ -103,11 +99,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
 
 @bounded
 def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
-    """The bodies of all functions that overlap [start, end), in the order of the text.
-
-    Raises:
-        OutOfTime: the text takes too long to read, and so does the top-level item that the span is in.
-    """
+    """The bodies of all functions that overlap [start, end), in order; OutOfTime where they cannot be read."""
     language = load_language(document.language, document.macros)
     if language.is_plain:
         return []
@@ -125,12 +117,7 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
 
 @bounded
 def find_function(document: Document, offset: int) -> list[Gap]:
-    """Return the gaps of the function around the byte `offset`: its holes, if it has any, and its body.
-
-    Raises:
-        NoGap: the cursor is in no function.
-        UnknownLanguage: the document's language has no grammar.
-    """
+    """Return the gaps of the function around `offset`: its holes, if it has any, and its body; NoGap if in none."""
     body = find_gap(document, offset, "function_body")
     with suppress(NoGap):
         return [find_gap(document, offset, "holes"), body]
@@ -148,23 +135,17 @@ def find_selected(document: Document, start: int, end: int) -> list[Gap]:
 
 @bounded
 def find_span(document: Document, start: int, end: int) -> Gap:
-    """The text [start, end) as a gap of its own, without the white space at its ends.
-
-    Raises:
-        NoGap: there is no text, or it is not written code within one function's body.
-    """
+    """The text [start, end) as a gap of its own, without the white space at its ends; NoGap if not within one body."""
     return _span_in(document, find_gaps(document, start, end), start, end)
 
 
 @bounded
 def find_named(document: Document, qualname: str, kind: Wanted | None = None) -> Gap:
-    """The body of the function `qualname`, such as `area`, `Shape.area` or `outer.inner`, or its "holes".
+    """The body of the function `qualname`, such as `area`, `Shape.area`, `Shape::area` or `outer.inner`, or its
+    "holes".
 
-    `Shape::area`, as C++ and Rust write it, is the same as `Shape.area`.
-    Among several of one name a stub comes first, then the last one, which is the one that Python keeps.
-
-    Raises:
-        NoGap: there is none, and the message lists names that are close; or it has no holes.
+    Among several of one name a stub comes first, then the last one, which is the one that Python keeps. NoGap lists
+    names that are close, or says that it has no holes.
     """
     gaps = find_gaps(document, 0, len(document.data))
     qualname = qualname.replace("::", ".")
@@ -206,10 +187,9 @@ def choose_kind(analysis: Analysis) -> Kind:
 
 
 def reach(data: bytes, offset: int) -> Span:
-    """The span round `offset` that may be read for a gap: all of it, or what is near where its shape is strange.
+    """The span around `offset` that may be read for a gap: all of it, or the text near it where its shape is strange.
 
-    Strange are a line that is too long and too many open brackets. Example: `x = ((((...` with 200,000 brackets is
-    read from 300 bytes before it on.
+    Strange are a line that is too long and too many open brackets: `x = ((((...` with 200,000 of them.
     """
     low, high = max(offset - FARTHEST, 0), min(offset + FARTHEST, len(data))
     line = data[max(offset - LONGEST_LINE, 0) : offset + LONGEST_LINE]
@@ -309,10 +289,7 @@ def _readable_region(analysis: Analysis, kind: Kind) -> Region | None:
 
 
 def _runs_on(analysis: Analysis, start: int) -> bool:
-    """Return whether the docstring with its text at `start` of the analysis's data is not closed, though it parses.
-
-    Two without their end make one string, from the quotes in the first function to those in the second.
-    """
+    """Return whether the docstring at `start` of the analysis's data is not closed: two of them parse as one string."""
     at, data = analysis.back(start), analysis.document.data
     return indentation(data, at) > 0 and lacks_end(analysis.language, data, at, analysis.state_before(at))
 

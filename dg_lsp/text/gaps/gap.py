@@ -14,12 +14,12 @@ class Gap:
     """The half-open byte span [start, end) that a fill replaces, equal at a bare cursor.
 
     indent: the white space that the lines of the fill begin with. insert_before, insert_after: text that the edit puts
-    before and after the fill, so that the fill need not. name: the function's, with its owners. stub: the text in the
-    gap marks it as not written yet. is_placeholder: it is the body of a stub, or one without code on purpose.
-    further: the gaps behind this one that are filled together with it, in the order of the text. asked: a kind, a name
-    or a range was asked for, so that typed text in the gap may go. endings: where the gap begins in the middle of a
-    word, the texts that may complete it. owed: the end of insert_after that closes brackets of earlier lines; a fill
-    is made and checked in front of it, and the document does not get it.
+    around the fill. name: the function's, with its owners. stub: the text in the gap marks it as not written yet.
+    is_placeholder: it is the body of a stub, or one without code on purpose. further: the gaps behind this one that are
+    filled together with it, in order. asked: a kind, a name or a range was asked for, so that typed text in the gap may
+    go. endings: where the gap begins in the middle of a word, the texts that may complete it. owed: the end of
+    insert_after that closes brackets of earlier lines; a fill is made and checked in front of it, and the document does
+    not get it.
     """
 
     start: int
@@ -71,10 +71,7 @@ def apply_edit(document: Document, edit: Edit) -> Document:
 
 
 def unified_diff(old: Document, new: Document, path: str) -> str:
-    """The change from `old` to `new` as `git apply` and `patch` take it; empty where there is none.
-
-    An absolute `path` is named from the root directory: `/tmp/a.py` is `a/tmp/a.py` and `b/tmp/a.py`.
-    """
+    """The change from `old` to `new` as `git apply` and `patch` take it; an absolute `path` is named from the root."""
     # Git ends the name by a tab where it holds a space.
     name = path.lstrip("/") + ("\t" if " " in path else "")
     lines = difflib.unified_diff(_lines_of(old.text), _lines_of(new.text), f"a/{name}", f"b/{name}")

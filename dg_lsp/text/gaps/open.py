@@ -1,7 +1,4 @@
-"""Open places: decide whether code is missing at a cursor, or its line is finished there.
-
-Knows analyses and gaps; knows no fill and no editor.
-"""
+"""Open places: decide whether code is missing at a cursor, or its line is finished there."""
 
 import re
 
@@ -26,9 +23,7 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
     """Return why nothing is open at `cursor`, where `gap` was found, as a sentence; empty if something is.
 
     Open are placeholders and bodies, blank lines, empty brackets and quotes, and lines with something missing at the
-    cursor, such as `x = |` and `if first(a, |`. Finished is `x = |first(a)`.
-
-    1. Read the text around the cursor.  2. Else a repair shows whether anything is missing at the cursor.
+    cursor, such as `x = |` and `if first(a, |`, as a repair shows. Finished is `x = |first(a)`.
     """
     if gap.stub or gap.is_placeholder or gap.kind in BODIES or gap.kind == "span":
         return ""

@@ -1,7 +1,4 @@
-"""Parts: gaps that are a part of a line, from a region of the tree, from open brackets and quotes, or from the cursor.
-
-Knows analyses and captured nodes; chooses no kind.
-"""
+"""Parts: gaps that are a part of a line, by the tree, by open brackets and quotes, or from the cursor on."""
 
 import re
 from dataclasses import dataclass, replace
@@ -227,7 +224,7 @@ def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
 
 
 def with_owed(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap` with the text that it owes: an offer closes only what the cursor's own line has opened.
+    """Return `gap` with the text that it owes: an offer closes only brackets that the cursor's own line has opened.
 
     At the end of a file, where `f(x: T) {` is above `g(h(|`, `)` and `)` are inserted and a line with `}` is owed.
     """
@@ -258,10 +255,7 @@ def is_todo(analysis: Analysis) -> bool:
 
 
 def _without_blocks_around(analysis: Analysis, found: list[Region]) -> list[Region]:
-    """The statements of `found` without those that have a blank line at the cursor in one of their bodies.
-
-    On a blank line in a loop a new statement belongs; it does not replace the loop.
-    """
+    """The statements of `found` without those that have the blank line of the cursor in one of their bodies."""
     line, cursor = analysis.own_line, analysis.cursor
     if (line.before + line.behind).strip():
         return found
@@ -395,10 +389,7 @@ def _is_closed_below(analysis: Analysis) -> bool:
 
 
 def _left_open(analysis: Analysis) -> str:
-    """Return what closes those brackets of the line or the statement at the cursor that nothing behind it closes.
-
-    For `if (!(a || |) {` it is `)`.
-    """
+    """Return the closers of those brackets of the line or statement at the cursor that nothing behind closes."""
     data, state, end = analysis.document.data, analysis.state, analysis.line.end
     first = min(state.line, analysis.line.start, template_at(data, state.opened))
     skipped, left, begins = _closed_by_rest(analysis)
@@ -410,10 +401,7 @@ def _left_open(analysis: Analysis) -> str:
 
 
 def _closed_by_rest(analysis: Analysis) -> tuple[list[int], list[int], bool]:
-    """Return the open brackets that the rest of the line passes over to close an outer one, and those it leaves open.
-
-    The third is whether the rest begins a body.
-    """
+    """Return the open brackets that the rest of the line skips, those it leaves open, and if it begins a body."""
     data, state = analysis.document.data, analysis.state
     skipped, left, own = list[int](), list(state.opened), list[bytes]()
     for token in tokens(analysis.language, data, analysis.offset, analysis.line.end):

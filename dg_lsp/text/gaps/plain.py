@@ -16,11 +16,7 @@ _LONGEST = 1_000  # bytes of a line that opens a block
 
 
 def plain_gap(language: Language, document: Document, offset: int, kind: Wanted | None) -> Gap:
-    """Return the gap at `offset`: a comment or string that is open there, an empty block, else the rest of the line.
-
-    Raises:
-        NoGap: a kind is asked for that is not there.
-    """
+    """Return the gap at `offset`: an open comment or string, an empty block, else the rest of the line; or NoGap."""
     if language.name == MARKDOWN:
         raise NoGap("of a Markdown file only the code fences are filled")
     data, line = document.data, line_at(document.data, offset)

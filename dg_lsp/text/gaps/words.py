@@ -20,9 +20,9 @@ _HALF = re.compile(rb"(?<!%s)(?!\d)%s+\Z" % (_PART, _PART))
 
 
 def half_word(data: bytes, cursor: int) -> bytes:
-    """The beginning of a word directly before the cursor; empty if there is none, or if the word continues behind it.
+    """The beginning of a word directly before the cursor; empty without one, or if the word continues behind it.
 
-    In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty. What is longer than _LONGEST is no word.
+    In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty, and for more than _LONGEST bytes.
     """
     if is_part(data[cursor : cursor + 1]):
         return b""
@@ -37,10 +37,10 @@ def is_part(text: bytes) -> bool:
 
 @bounded
 def endings(language: Language, document: Document, cursor: int, others: Sequence[bytes]) -> tuple[str, ...]:
-    """Return at most MOST completions of the half-typed word before the cursor to words in sight.
+    """Return at most MOST completions of the half-typed word before the cursor to words in sight, the nearest first.
 
-    Words in sight are the names in the code of `document` and of `others`, the texts of further documents, and the
-    language's keywords and builtins. The nearest come first. An empty ending says that the half word is one of them.
+    In sight are the names in the code of `document` and of the texts `others`, and the language's keywords and
+    builtins. An empty ending says that the half word is one of them.
     """
     half = half_word(document.data, cursor)
     known = [word for word in (*language.builtins, *language.keywords) if word.startswith(half)]

@@ -1,7 +1,4 @@
-"""Language: the parser, the compiled query and the facts of language.toml of one language.
-
-Languages are data: a folder each under grammars/. Knows tree-sitter; knows no document.
-"""
+"""Language: the parser, the compiled query and the facts of language.toml of one language, a folder of grammars/."""
 
 import importlib
 import importlib.util
@@ -58,15 +55,15 @@ class UnknownLanguage(ValueError):
 class Language:
     """One language: its grammar, its compiled gaps.scm, and what language.toml says. There is one object for each.
 
-    ids: what editors call it. style: `indent` or `brace`, what holds a body together; `plain` where gaps are lines and
-    blocks, found without a tree. indent: one step of indentation where a file shows none. comment: what begins one that
-    ends with its line. placeholders: the neutral text of each kind of gap. regex: a slash may begin a regular
-    expression. jsx: elements with text between tags may be values. nested: block comments may hold others. joined: a
-    backslash at the end of a line comment takes the next line along. words: what broken text is read and repaired with.
-    builtins: the names that every file may use. leaves: the first words of statements behind which editors indent less.
-    macros: the text that the parser reads as blanks. rooms: the header of some function and of some class. names: where
-    names are written, by the keys of the table [names]; empty for a language without one. plain: the facts of a plain
-    language. tree: the grammar and the query; None in a plain language whose grammar is not installed.
+    ids: what editors call it. style: `indent` or `brace`, by what bodies are held together; `plain` where gaps are
+    lines and blocks, found without a tree. indent: one step of indentation where a file shows none. comment: the mark
+    of a comment that ends with its line. placeholders: the neutral text of each kind of gap. regex: a slash may begin a
+    regular expression. jsx: elements with text between tags may be values. nested: block comments may hold others.
+    joined: a backslash at the end of a line comment takes the next line along. words: for reading and repairing broken
+    text. builtins: the names that every file may use. leaves: first words of statements behind which editors indent
+    less. macros: the text that the parser reads as blanks. rooms: the header of some function and of some class. names:
+    where names are written, by the keys of the table [names]. plain: the facts of a plain language. tree: the grammar
+    and the query; None in a plain language whose grammar is not installed.
     """
 
     name: str
@@ -131,11 +128,7 @@ class Language:
         return frozenset(word.decode() for word in (*self.builtins, *self.keywords))
 
     def parse(self, data: bytes) -> Tree:
-        """The tree of `data`.
-
-        Raises:
-            OutOfTime: parsing takes longer than the budget of its request allows.
-        """
+        """The tree of `data`; OutOfTime is raised where that takes longer than the budget allows."""
         text = self.readable(data)
         if self.words.ends[0] == b";" and is_endless(text):
             raise Unreadable
@@ -150,11 +143,7 @@ class Language:
     def reparse(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, log: Log | None = None
     ) -> Tree:
-        """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets the parser's messages.
-
-        Raises:
-            OutOfTime: parsing takes longer than the budget of its request allows.
-        """
+        """The tree of `data` with `text` for `span`; `tree`, that of `data`, stays. `log` gets the parser's words."""
         new, moved = self._edited(tree, data, span, text)
         parser = tree_sitter.Parser(self.grammar)
         if log is not None:
@@ -164,11 +153,7 @@ class Language:
     def reparse_until_broken(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes
     ) -> Tree | None:
-        """The tree of `data` with `text` for `span`; mostly None if it has an error, which takes less time to find.
-
-        Raises:
-            OutOfTime: as `reparse`.
-        """
+        """As `reparse`; mostly None if the new tree has an error, which takes less time to find."""
         return parse_until_broken(tree_sitter.Parser(self.grammar), *self._edited(tree, data, span, text))
 
     def _edited(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> tuple[bytes, Tree]:
@@ -218,9 +203,8 @@ class Language:
 
 @lru_cache(maxsize=64)
 def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
-    """The language called `name`, by its own name or an editor's, from its folder under grammars/.
-
-    `macros` are names, such as `MY_API` or `MY_*`, that its parser reads as blanks if it has macros at all.
+    """The language called `name`, by its own name or an editor's, whose parser reads `macros`, such as `MY_*`, as
+    blanks.
 
     Raises:
         UnknownLanguage: there is no such folder.
@@ -261,10 +245,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
 
 
 def _tree(facts: dict[str, Any]) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
-    """The grammar of a language and its compiled gaps.scm, which captures nothing outside CAPTURES.
-
-    None for a plain language whose wheel is not named or not installed.
-    """
+    """The grammar of a language and its gaps.scm; None for a plain one whose wheel is not named or not installed."""
     if facts["style"] == "plain" and importlib.util.find_spec(facts.get("wheel", "-")) is None:
         return None
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
@@ -278,11 +259,7 @@ def _tree(facts: dict[str, Any]) -> tuple[tree_sitter.Language, tree_sitter.Quer
 
 
 def language_of(path: PurePath | str) -> str:
-    """The name of the language that files like `path` are written in.
-
-    Raises:
-        UnknownLanguage: no language claims the file's suffix.
-    """
+    """The name of the language of files like `path`; UnknownLanguage where none claims its suffix."""
     claims, suffix = _suffixes(), PurePath(path).suffix.lower()
     if suffix not in claims:
         raise UnknownLanguage(
@@ -331,10 +308,7 @@ def knows(language: str) -> bool:
 
 
 def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) -> tree_sitter.QueryCursor:
-    """A cursor of `query`, with a `span` of bytes for what meets it.
-
-    A query cannot be stopped, and in a tree as deep as its text is long it takes quadratic time.
-    """
+    """A cursor of `query`, with a `span` of bytes for what meets it; it looks no deeper than any written code is."""
     cursor = tree_sitter.QueryCursor(query)
     cursor.set_max_start_depth(_DEEPEST)
     if span is not None:
@@ -343,12 +317,9 @@ def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) 
 
 
 def check_shape(root: Node) -> None:
-    """Return where a query of `root` takes no more than linear time.
+    """Raise Unreadable where a query of `root` takes more than linear time, OutOfTime where the budget is spent.
 
     It looks for the next named neighbour of each node, and an error may hold thousands of brackets with none.
-
-    Raises:
-        OutOfTime: the budget is spent. Unreadable: there are too many nodes in one error.
     """
     check()
     if root.has_error and root.descendant_count > _MOST_IN_ERROR:
@@ -396,10 +367,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def _query(folder: str) -> str:
-    """The text of a folder's gaps.scm, behind those of the folders that its first line says it inherits.
-
-    A plain language need not have one.
-    """
+    """The text of a folder's gaps.scm, if it has one, behind those of the folders that its first line inherits."""
     file = _grammars() / folder / "gaps.scm"
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     below = _INHERITS.match(text)
@@ -441,10 +409,7 @@ def _rows(data: bytes) -> bytes:
 
 
 def _few_open(comments: tuple[tuple[bytes, bytes], ...], data: bytes) -> bytes:
-    """`data` with blanks for what begins a comment, but for the first, where many are open at its end.
-
-    A parser looks for the end of each in all the rest of the text.
-    """
+    """`data` without the beginnings of comments, but the first, where many are open: each is read to the end."""
     for begin, end in comments:
         first = data.find(begin, max(data.rfind(end), 0)) + len(begin)
         if first >= len(begin) and data.count(begin, first) >= _MANY:

@@ -1,7 +1,4 @@
-"""Macros: text that no grammar knows, such as `API_EXPORT`, read as blanks so that the rest of the file parses.
-
-Only what a parser sees is blank: offsets, lines and the file's bytes stay. Knows patterns; knows no grammar.
-"""
+"""Macros: text that no grammar knows, such as `API_EXPORT`, read as blanks so that the rest of the file parses."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +17,10 @@ _ARGUMENTS = rb"\((?:[^()\"'\r\n]|\"(?:[^\"\\\r\n]|\\.)*+\"|\((?:[^()\"'\r\n]|\"
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """One kind of macro.
+    """One kind of macro. near: texts of which a file must contain at least one, so that most files are never searched.
 
-    near: texts of which a file must contain at least one, so that most files are never searched. pattern: the macro;
-    its groups are read as blanks, or all of it where it has none. after: the end of the text before it, None for any.
-    instead: what the blanks begin with.
+    pattern: the macro; its groups are read as blanks, or all of it where it has none. after: the end of the text before
+    it, None for any. instead: the beginning of the blanks.
     """
 
     near: tuple[bytes, ...]
@@ -35,10 +31,7 @@ class Macro:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Macros:
-    """All kinds of macros of one language, in the order in which they are looked for.
-
-    loops: some are read as loops, so that a call before a brace may be one, too.
-    """
+    """The kinds of macros of a language, as they are looked for. loops: a call before a brace may be a loop, too."""
 
     kinds: tuple[Macro, ...] = ()
     loops: bool = False
@@ -47,7 +40,7 @@ class Macros:
 def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -> Macros:
     """The macros of the tables [[macros]] of a language.toml; `{NAME}` in a pattern is that of `parts`.
 
-    A table with `words` is one kind for each word, which `{WORD}` is: a pattern that begins with it is found fastest.
+    A table with `words` is one kind for each, `{WORD}`: a pattern that begins with a word is found fastest.
     """
     found = list[Macro]()
     for table in tables:
@@ -67,10 +60,7 @@ def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -
 
 
 def with_names(macros: Macros, names: Sequence[str]) -> Macros:
-    """`macros`, and before them those called `names`, which may end in `*`, with their arguments.
-
-    At the beginning of a statement, one whose arguments are followed by a brace is a loop.
-    """
+    """`macros`, and before them those called `names`, which may end in `*`; with arguments before a brace a loop."""
     found = list[Macro]()
     for name in names:
         word = re.escape(name.removesuffix("*"))
@@ -84,11 +74,9 @@ def with_names(macros: Macros, names: Sequence[str]) -> Macros:
 
 @lru_cache(maxsize=16)
 def blanked(macros: Macros, data: bytes) -> bytes:
-    """`data` with blanks of the same length for what `macros` match; the same text where nothing matches.
+    """`data` with blanks of the same length for what `macros` match: `int WINAPI f()` becomes `int        f()`.
 
-    Each kind is looked for in what the ones before it have left: `int WINAPI f()` becomes `int        f()`.
-    The last answers are kept, and those of its pieces, a few paragraphs between blank lines each, since most of a text
-    is as it was at the last key.
+    The last answers are kept, and those of its pieces, a few paragraphs between blank lines each.
     """
     if not macros.kinds:
         return data

@@ -1,7 +1,7 @@
 """Recovery: one parse within the budget of its request, stopped where the parser hangs or keeps too many readings.
 
 In errors with many readings the parser's last step takes quadratic time and memory, can't be stopped, and lets no other
-thread run; so such a text is noticed before its end. Knows no grammar.
+thread run; so such a text is noticed before its end.
 """
 
 from collections.abc import Callable
@@ -126,9 +126,9 @@ def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, objec
 class _Errors:
     """The number of errors in the dense blocks of one parse of `data`, estimated from some of the parser's messages.
 
-    block: the place where the current block began. blocks, tokens: the number of dense blocks since the last look, and
-    of tokens in them. wait: the number of tokens before the next look. look: the number of calls for which messages are
-    still read by `reader`; messages: those of this look; seen: the errors in them; errors: the estimate.
+    block: where the current block began. blocks, tokens: the number of dense blocks since the last look, and of tokens
+    in them. wait: the tokens before the next look. look: the calls for which messages are still read by `reader`;
+    messages: those of this look; seen: the errors in them; errors: the estimate.
     """
 
     parser: tree_sitter.Parser
@@ -160,11 +160,7 @@ class _Errors:
             self.reader = self.parser.logger = self._read
 
     def read_on(self) -> None:
-        """End one call for which messages are read.
-
-        Raises:
-            Unreadable: the text has too many errors where the parser keeps several readings.
-        """
+        """End one call for which messages are read; Unreadable is raised for too many errors."""
         self.look -= 1
         if self.look == 0:
             self._end_look()

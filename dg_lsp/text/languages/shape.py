@@ -1,7 +1,4 @@
-"""The rule for texts that are not parsed: recovery takes quadratic time in a long statement with many errors.
-
-A parser cannot be stopped there, and no other thread runs meanwhile. Knows no grammar.
-"""
+"""The rule for texts that are not parsed: recovery takes quadratic time in a long statement and cannot be stopped."""
 
 import re
 
@@ -25,7 +22,7 @@ _NO_SIGNS = bytes(c for c in range(256) if _WORDS[c] == 119 or c in _BLANKS)
 
 
 def is_endless(data: bytes) -> bool:
-    """Return whether `data`, whose statements end with a semicolon, has one so long that nobody has written it.
+    """Return whether `data` has a statement of so many tokens up to its semicolon that nobody has written it.
 
     Example: `x => x => x => ...` some 300 times in Java. A long table of numbers has commas, so it is none.
     """

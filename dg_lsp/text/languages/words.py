@@ -77,10 +77,10 @@ class Quotes:
     """The quotes of a kind of string.
 
     escapes: a backslash takes the next character along. lines: it may go on over line ends. character: it is a string
-    only where it ends after one character. hole: what begins code inside of it, up to the brace that closes that.
-    doubled: what closes it, or begins a hole, is part of the text when written twice. begins: a pattern of what it
-    begins with, where that is not always `open`; the text of a group NAME in it replaces {NAME} in `close`.
-    format: a pattern of what ends the code in a hole before the brace, behind which text follows up to the brace.
+    only where it ends after one character. hole: the beginning of code in it, up to the brace that closes that.
+    doubled: its close, or a hole's beginning, written twice is text. begins: a pattern of its beginning, where that is
+    not always `open`; the text of a group NAME in it replaces {NAME} in `close`. format: a pattern of the end of a
+    hole's code, behind which text follows up to the brace.
     """
 
     open: bytes

@@ -79,9 +79,9 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     `above` is the text up to a little below `at`, so that nothing typed further down changes the answer. For a cut in
     `Shape.area` of a long file: its imports, `class Shape:`, `def area(self):` and the docstring of `area`.
 
-    1. Parse the text round the cut.  2. Move the cut down to the next statement, if there is one.
-    3. Keep the headers of the scopes that enclose the cut, all or none.  4. Keep imports in at most half of the budget,
-    the last ones first, since those name the project's own modules.  5. Keep docstrings of the enclosing functions.
+    1. Parse the text around the cut.  2. Move the cut down to the next statement, if there is one. 3. Keep the headers
+    of the scopes that enclose the cut, all or none.  4. Keep imports in at most half of the budget, the last ones
+    first, since those name the project's own modules.  5. Keep docstrings of the enclosing functions.
     """
     # 1.
     parted = len(above) > WHOLE and not language.is_plain

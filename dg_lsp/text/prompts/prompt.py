@@ -1,7 +1,6 @@
 """Build an Infill from a Document and a Gap: choose the text of the file that is sent to the engine.
 
-A long prefix is cut at a line that moves in big hops, so that its beginning, and the KV cache of it, changes rarely.
-Imports and enclosing headers from above the cut are kept.
+A long prefix is cut at a line that moves in big hops, so that its beginning, and its KV cache, changes rarely.
 """
 
 from itertools import pairwise
@@ -25,10 +24,10 @@ NOISED = 0.5
 
 @bounded
 def build(document: Document, gap: Gap, settings: Settings) -> Infill:
-    """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it.
+    """Return the request for `gap`, with at most `prefix_bytes` before it and `suffix_bytes` after it, in whole lines.
 
-    Both are whole lines. The prefix ends with the gap's insert_before and the suffix begins with its insert_after,
-    beyond those limits. The text between several gaps is sent whole.
+    The prefix ends with the gap's insert_before and the suffix begins with its insert_after, beyond those limits. The
+    text between several gaps is sent whole.
     """
     before = document.data[: gap.start].removeprefix(BOM)
     after = document.data[gap.span[1] :]
@@ -60,8 +59,8 @@ def build(document: Document, gap: Gap, settings: Settings) -> Infill:
 def shortened(language: Language, before: bytes, limit: int) -> bytes:
     """Return `before` in at most `limit` bytes: imports and enclosing headers, then the text from a cut on.
 
-    1. Leave room for those lines.  2. Cut at a line start, which moves by a quarter of the limit at a time.
-    3. Choose the lines from the text that ends a little below the cut, so that they stay the same while one types.
+    1. Leave room for those lines.  2. Cut at a line start, which moves by a quarter of the limit at a time. 3. Choose
+    the lines from the text that ends a little below the cut, so that they stay the same while one types.
     """
     if len(before) <= limit:
         return before

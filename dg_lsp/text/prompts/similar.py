@@ -1,8 +1,7 @@
 """Similar functions: those of the same file that are most like the one whose body is to be written.
 
-For `def parse_rule_update(self, data):` the body of `parse_rule_create`, though it is below the gap or above all
-that the model still sees. Code of a kind close by is what a small model copies best (RepoCoder, arXiv:2303.12570, shows
-the same of pieces of a repository).
+For `def parse_rule_update(self, data):` the body of `parse_rule_create`, below the gap or above the visible text: a
+small model copies near code of a kind best (RepoCoder, arXiv:2303.12570, shows the same of a repository's pieces).
 """
 
 import re
@@ -42,7 +41,7 @@ class Similar:
 def similar(language: Language, prefix: bytes, suffix: bytes) -> Similar | None:
     """The functions of `prefix` and `suffix` most like the one whose body is missing between them; None without any.
 
-    Functions with another indentation are members of something else, and do not count; nor do those on one line.
+    Functions with another indentation, members of something else, do not count, nor do those on one line.
     """
     found = unwritten(language, prefix, suffix)
     if found is None:

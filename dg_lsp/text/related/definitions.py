@@ -1,7 +1,6 @@
 """Definitions: classes and functions of other files that the code around a gap names.
 
-For `shape.area(` below `from .shapes import Shape`: the class `Shape` of `shapes.py` without the bodies of its methods.
-Knows the index; knows no model and no disk.
+For `shape.area(` below `from .shapes import Shape`: the class `Shape` of `shapes.py` without its methods' bodies.
 """
 
 import posixpath
@@ -58,13 +57,11 @@ class Context:
 
 @bounded
 def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context:
-    """At most `room` bytes of definitions of the names that are used round `gap`.
+    """At most `room` bytes of definitions of the names around `gap`, in the stable order of the files' paths.
 
-    The order is that of the files' paths, so that an answer changes seldom, and the cached prefix with it.
-
-    1. Read the names in the top-level item of the gap, but for the lines of the gap, which are being written.  2. Find
-    the files that the document imports.  3. Take the definitions of those names there, the most used first, without
-    what looks like a key. A file that takes too long to read is left out.
+    1. Read the names in the top-level item of the gap, but for the lines of the gap.  2. Find the files that the
+    document imports.  3. Take the definitions of those names there, the most used first, without text that looks like a
+    key. A file that takes too long to read is left out.
     """
     language, data = load_language(document.language, document.macros), document.data
     if language.is_plain:
@@ -115,11 +112,7 @@ def _import_name(uri: str) -> bytes:
 def _read_if_possible(
     read: Callable[[Language, bytes], Iterable[Found]], language: Language, data: bytes
 ) -> Iterable[Found]:
-    """`read` of a text; nothing of a text that its parser cannot read in time, such as one of 50,000 brackets.
-
-    Raises:
-        OutOfTime: the budget of the request is spent.
-    """
+    """`read` of a text; nothing of one that takes too long, but OutOfTime where the request's budget is spent."""
     try:
         return read(language, data)
     except OutOfTime:

@@ -1,6 +1,6 @@
 """Index: the texts of other files as rows; each file can be added, replaced or dropped. Bounded in memory.
 
-Knows no disk: `put` gets the bytes. One thread may put while another one searches.
+One thread may put while another one searches.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,7 @@ Stamp = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A file in the index: its uri, its family of languages, and its rows.
-
-    stamp: that of the file that was read; None for the text of an open document.
-    """
+    """A file in the index: uri, language family, rows, and the stamp of the file read; None for an open document."""
 
     uri: str
     family: str
@@ -43,10 +40,7 @@ def read_other(uri: str, language: str, data: bytes, stamp: Stamp | None = None)
 
 
 class Index:
-    """The files that candidates may come from, by their uris, which are compared as paths.
-
-    is_current: returns whether a file is still as it was taken in; asked before its text is used.
-    """
+    """The files that candidates may come from, by uri. is_current: returns whether a file is still as taken in."""
 
     def __init__(self, room: int = ROOM, is_current: Callable[[Other], bool] = lambda _: True) -> None:
         self._files: dict[str, Other] = {}
@@ -71,18 +65,12 @@ class Index:
         return known.stamp if known else None
 
     def put(self, uri: str, language: str, data: bytes, stamp: Stamp | None = None) -> bool:
-        """Take the file `uri` in, or its new text; whether it found room. The first LARGEST bytes of it are read.
-
-        A file that takes too long to read is left out.
-        """
+        """Take the file `uri` in, or its new text, if it can be read in time; whether it found room."""
         other = self.read(uri, language, data, stamp)
         return other is None or self.take(other)
 
     def read(self, uri: str, language: str, data: bytes, stamp: Stamp | None = None) -> Other | None:
-        """Read the file `uri` as an entry; it is not taken in.
-
-        If that takes too long there is none, and the one that was in, of an older text, is left out.
-        """
+        """Read the file `uri` as an entry, not taken in; if it takes too long, None, and the older one is left out."""
         try:
             return read_other(uri, language, data, stamp)
         except OutOfTime:

@@ -1,7 +1,4 @@
-"""Matches: other occurrences of the words before a gap, and the texts that follow them.
-
-A Place is the text around a gap as rows, with the number of brackets that a text for it must close. Ranks nothing.
-"""
+"""Matches: other occurrences of the words before a gap, and the texts that follow them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,8 +33,7 @@ class Place:
 
     half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
     behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
-    close; if negative, so many it must open and leave open. blanks: the white space that a text on an empty line must
-    begin with.
+    close; if negative, open and leave open. blanks: the white space that a text on an empty line must begin with.
     """
 
     before: Rows
@@ -51,10 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place of the words before the gap: behind it the entry `at` of `rows`, `before` of them agree.
-
-    near: 1 directly at the gap, 0 in other files.
-    """
+    """A place like the gap: behind entry `at` of `rows`, `before` words agree. near: 1 at the gap, 0 in other files."""
 
     rows: Rows
     at: int
@@ -110,10 +103,9 @@ def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
 def _places(
     texts: list[Rows], words: str, runs: tuple[int, ...], limits: tuple[int, int]
 ) -> list[tuple[Rows, int]]:
-    """The entries of `texts` that follow the last of `words`.
+    """The entries of `texts` that follow the last of `words`; a text's last ones come first, near a gap.
 
-    limits: so many are enough to look for no shorter runs, and the most. The last ones of a text come first: before a
-    gap they are the nearest.
+    limits: how many are enough to look for no shorter runs, and the most.
     """
     enough, most = limits
     found: dict[tuple[int, int], None] = {}
@@ -164,10 +156,7 @@ def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
 
 
 def _ends_line(place: Place, kind: str) -> bool:
-    """Return whether a text that ends before `kind` can be the rest of a line; a header only above a body.
-
-    Where nothing is indented below, `if a:` is no statement.
-    """
+    """Return whether a text that ends before `kind` can be the rest of a line; a header only above a body."""
     if kind not in LINE_ENDS or place.before.kinds[-1:] not in tuple(LINE_ENDS):
         return kind in LINE_ENDS
     return (kind == DEEPER) == place.behind.kinds.startswith(DEEPER)

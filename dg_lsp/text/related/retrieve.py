@@ -1,7 +1,4 @@
-"""Retrieved candidates for a gap: texts that follow the same words elsewhere, cut where they reach the suffix.
-
-Knows matches; knows no grammar, no model and no disk.
-"""
+"""Retrieved candidates for a gap: texts that follow the same words elsewhere, cut where they reach the suffix."""
 
 import math
 import re
@@ -39,7 +36,7 @@ class Weights:
 
     line, above: each word that agrees on the gap's line, and each further one. whole: all of the line before the gap
     agrees. behind: each word that agrees behind the gap. near: a place directly at the gap. unknown: it has a name that
-    the document has not. strange: each of its names that is not in sight. count: each doubling of how often it was
+    is not in the document. strange: each of its names that is not in sight. count: each doubling of how often it was
     found. share: all texts that were found are this one.
     """
 
@@ -151,9 +148,7 @@ def _without_secrets(
 
 
 def _is_like(language: Language, gap: Gap, match: Match) -> bool:
-    """Return whether `match` is in code as `gap` is: no line of a file or of a class fills a placeholder in a
-    function.
-    """
+    """Return whether `match` is in code as `gap` is: no line of a file or class fills a function's placeholder."""
     data, at = match.rows.data, match.at
     start = match.rows.starts[at] if at < len(match.rows) else len(data)
     if not gap.indent:

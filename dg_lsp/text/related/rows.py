@@ -1,6 +1,6 @@
 """Rows: the words and signs of a text as strings with one character each, so that runs of them are found by `find`.
 
-Reads bytes by patterns, so any text can be read, however broken; parses nothing.
+By patterns, so any text can be read, however broken.
 """
 
 import re
@@ -29,9 +29,9 @@ _SIGNS = rb"\*\*=?|//=?|<<=?|>>=?|->|=>|::|&&|\|\||\?\?|\?\.|\.\.\.|[=!<>+\-*/%&
 class Rows:
     """A text as rows with one entry for each word, sign, string, number and line end of it.
 
-    words: a character for the text of the entry; two texts share one by chance, one time in 65,000. kinds:
-    the same character for signs and keywords, but one for all names, one for all numbers and one for all strings.
-    starts: where the entries begin in `data`. Comments are in no row; they are part of the line ends.
+    words: a character for the text of the entry; two texts share one by chance, one time in 65,000. kinds: the same
+    character for signs and keywords, but one for all names, one for all numbers and one for all strings. starts: where
+    the entries begin in `data`. Comments are in no row; they are part of the line ends.
     """
 
     data: bytes = field(repr=False)

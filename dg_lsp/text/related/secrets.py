@@ -1,7 +1,6 @@
 """Secrets: keys, tokens and passwords in other files, which are neither offered nor sent.
 
-Knows patterns and entropy; knows no file and no model. What it finds is a guess: it misses a secret that looks like a
-word, and takes a hash for a key.
+A guess by patterns and entropy: it misses a secret that looks like a word, and takes a hash for a key.
 """
 
 import math
@@ -110,10 +109,7 @@ _LONGEST = 4_000  # characters of a private key at most, so that much is looked 
 
 
 def secrets_in(text: str) -> list[tuple[int, int]]:
-    """Return where `text` has what looks like a key, a token or a password: half-open spans, in order.
-
-    Example: in `password = "hunter2"` the span of `hunter2`.
-    """
+    """Return the half-open spans of likely keys, tokens and passwords in order: `hunter2` of `password = "hunter2"`."""
     return sorted({span for span in (*_found(text), *_found_in_parts(text)) if span[0] < span[1]})
 
 

@@ -1,7 +1,4 @@
-"""The bodies of a text, from its tree or, where that is broken, from its lines.
-
-Those between braces and those that indentation holds together (Python). Knows no gaps, cursors or edits.
-"""
+"""The bodies of a text, from its tree: those between braces, and those that indentation holds together (Python)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,10 +50,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header of a body: [start, opens) with decorators or attributes.
+    """The header of a body: [start, opens) with decorators or attributes. define: the beginning of its owner, such as
+    its `def`.
 
-    owner: of what the body is. define: where the owner itself begins, such as its `def`. opens: the end of the colon
-    or brace that the body follows. name: the owner's with its owners', where it has one.
+    opens: the end of the colon or brace that the body follows. name: the owner's with its owners', where it has one.
     """
 
     owner: Owner
@@ -75,11 +72,11 @@ class Header:
 class Body:
     """The body of a function, a class or a block.
 
-    opens: where its text may begin, behind the header or the docstring. first: the first text there, None without.
-    end: the end of its text. closes: where the closing brace begins; without one, equal to `end`. stop: behind that
-    brace. inline: its text is on the header's line. indent: the white space of its lines, where one shows it.
-    is_placeholder: it holds only comments or a statement that marks it as not written yet. is_intentionally_empty:
-    its header shows that it is to stay so.
+    opens: where its text may begin, behind the header or the docstring. first: the first text there, None without. end:
+    the end of its text. closes: where the closing brace begins; without one, equal to `end`. stop: behind that brace.
+    inline: its text is on the header's line. indent: the white space of its lines, where one shows it. is_placeholder:
+    it holds only comments or a statement that marks it as not written yet. is_intentionally_empty: its header shows
+    that it is to stay so.
     """
 
     header: Header
@@ -234,7 +231,7 @@ def _records(language: Language, root: Node, data: bytes, span: Span | None) -> 
 
 
 def _owned(language: Language, data: bytes, record: Record, around: Owner | None) -> Record:
-    """`record`, which is in a body of `around`, with the owner that its header tells where macros mislead the grammar.
+    """`record`, in a body of `around`, with the owner that its header names where macros mislead the grammar.
 
     `class API Foo {` looks like a function of the type `class API`, and `each(x) {` in a function like another one.
     """
@@ -251,9 +248,7 @@ def _owned(language: Language, data: bytes, record: Record, around: Owner | None
 
 
 def is_loop(language: Language, data: bytes, header: Span, around: Owner | None) -> bool:
-    """Return whether a `header` in a body of `around` is that of a macro, `each(x)`: a function in a function has a
-    type.
-    """
+    """Return whether a `header` in a body of `around` is that of a macro, `each(x)`: a function there has a type."""
     inside = language.macros.loops and around in ("function", "block")
     return bool(inside and _CALLED.fullmatch(data, *header))
 

@@ -1,7 +1,4 @@
-"""The bracket matcher: pairs of brackets in a broken text, and the brackets open at an offset.
-
-By kind and by the indentation of their lines. Knows tokens, lines and the words of a language; knows no tree.
-"""
+"""The bracket matcher: pairs of brackets in a broken text, and those open at an offset, by kind and indentation."""
 
 import math
 import re
@@ -55,9 +52,9 @@ class State:
     """The brackets that are open at an offset.
 
     brackets: those that nothing has closed, outermost first; opened: their offsets. string: the quotes of an open
-    string, else empty. comment: the offset is in one. begins: where the open string or comment begins, else -1.
-    line: where the logical line begins. start: where reading began, a place in no string and no comment. text: the
-    offset is in text without quotes, between JSX tags or in a regular expression, which begins at `begins`.
+    string, else empty. comment: the offset is in one. begins: where the open string or comment begins, else -1. line:
+    where the logical line begins. start: where reading began. text: the offset is in text without quotes, between JSX
+    tags or in a regular expression, which begins at `begins`.
     """
 
     brackets: bytes
@@ -70,10 +67,7 @@ class State:
     text: bool = False
 
     def closing(self, places: Iterable[int]) -> bytes:
-        """Return the text that closes the open brackets at `places`, offsets of `opened` in any order.
-
-        The text at such an offset may be longer than the bracket: `$"` opens a template whose bracket is `"`.
-        """
+        """Return the text that closes the open brackets at `places`, offsets of `opened` in any order: `"` for `$"`."""
         wanted = set(places)
         pairs = zip(self.brackets, self.opened, strict=True)
         return closers(bytes(bracket for bracket, at in pairs if at in wanted))
@@ -83,9 +77,8 @@ class State:
 class OpenBracket:
     """A bracket: its offset, the columns its line is indented by, and where its statement begins.
 
-    base: the columns of its statement's first line; width: the lesser of the two. inner: the columns of the first line
-    in it, -1 before there is one. closed: where its closer is, -1 where there is none. stop: where its text
-    ends then.
+    base: the columns of its statement's first line; width: the lesser of the two. inner: those of the first line in it,
+    -1 before there is one. closed: the offset of its closer, -1 without one. stop: the end of its text then.
     """
 
     at: int
@@ -103,8 +96,10 @@ class OpenBracket:
 class BracketMatcher:
     """An incremental reading of data[start:...]: open brackets, all brackets, and the statement at the end.
 
-    line: where that statement begins, -1 between two. last: the last token that is no plain text. end: what is read.
-    holder: the bracket that holds statements; empty where indentation does.
+    line: where that statement begins, -1 between two. last: the last token that is no plain text. end: of the text
+    read. holder: the bracket that holds statements; empty where indentation does. columns, base: those of the present
+    line, and of the statement's first. fresh: nothing of the line was read yet; is_first: the bracket that is read
+    begins it. `shut`: a brace was just closed: the text that follows shows if the statement ends there.
     """
 
     language: Language
@@ -115,13 +110,10 @@ class BracketMatcher:
     all: list[OpenBracket] = field(default_factory=list)
     line: int = -1
     last: Mark | None = None
-    # The columns of the present line and of the statement's first; whether nothing of the line was read yet; whether
-    # the bracket that is read begins it.
     columns: int = 0
     base: int = 0
     fresh: bool = True
     is_first: bool = False
-    # A brace has just been closed: the text that follows shows whether the statement ends there.
     shut: bool = False
 
     @property
@@ -138,8 +130,7 @@ def closers(brackets: bytes) -> bytes:
 def state_at(language: Language, data: bytes, offset: int, start: int | None = None) -> State:
     """Return the state at `offset`, read from `start`, which is in no string, or else from the top-level item.
 
-    Of a long item only what is around the place is read. The code inside a template counts the template among its
-    brackets.
+    Of a long item only the text around is read. Code in a template counts the template among its brackets.
     """
     start = top_level_item(language, data, offset)[0] if start is None else start
     if offset - start <= LONG:
@@ -226,8 +217,8 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
 def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
     """Return whether the triple-quoted string that is open at `offset` has lost its end (Python).
 
-    It has where a line that looks like the head of a def or class is before the next such quotes; behind quotes
-    that are indented, a head that is less so: a docstring may hold an example.
+    It has where a line like the head of a def or class is before the next such quotes; behind indented quotes, a head
+    less deep than they are: a docstring may hold an example.
     """
     if language.style != "indent" or len(state.string) < 3:
         return False
@@ -254,11 +245,7 @@ def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpaired:
-    """The brackets of a text that have no mate in it, by their offsets.
-
-    closers: those that close none of its own; openers: those that it leaves open; outer: the number of the brackets
-    before it that it leaves open.
-    """
+    """The offsets of brackets of a text without a mate in it; outer: how many before it are left open behind it."""
 
     closers: tuple[int, ...]
     openers: tuple[int, ...]
@@ -266,10 +253,7 @@ class Unpaired:
 
 
 def unpaired(language: Language, text: bytes, outer: bytes = b"") -> Unpaired:
-    """Return the brackets of `text` without a mate, where the brackets `outer` are open before it.
-
-    A bracket closes the innermost open one of its kind, or none: in `(]` neither has a mate.
-    """
+    """Return the brackets of `text` without a mate, where the brackets `outer` are open before it; in `(]` both are."""
     stack = [(-1, outer[at : at + 1]) for at in range(len(outer))]
     closers = list[int]()
     for token in tokens(language, text, 0, len(text)):
@@ -290,9 +274,7 @@ def template_at(data: bytes, opened: Sequence[int]) -> int:
 
 
 def depth(data: bytes, at: int, opened: Sequence[int]) -> int:
-    """Return how deep the line of `at` is indented; in a template of `opened`, whose lines may begin anywhere, at least
-    as deep as the template's own line.
-    """
+    """Return the indentation of the line of `at`; in a template of `opened` at least that of the template's line."""
     template = template_at(data, opened)
     return max(indentation(data, at), indentation(data, template) if template < at else 0)
 
@@ -334,10 +316,7 @@ def _is_of_header(language: Language, data: bytes, at: int) -> bool:
 
 @lru_cache(maxsize=8)
 def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatcher:
-    """The brackets of data[start:stop], from a place that is in no string.
-
-    The last answers are kept, for one pick asks the same several times; nobody changes them.
-    """
+    """The brackets of data[start:stop], from a place that is in no string. The last answers are kept, unchanged."""
     reading = BracketMatcher(language, data, start, b"{" if language.style == "brace" else b"")
     steps = {"open": _open, "close": _close, "end": _end}
     for mark in chain(marks(language, data, start, stop), [("stop", stop, stop)]):
@@ -453,8 +432,8 @@ def _close(reading: BracketMatcher, at: int) -> None:
 def _fitting(reading: BracketMatcher, at: int) -> int:
     """The place in the stack of the bracket that is closed at `at`, -1 without one.
 
-    A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes
-    none beyond a brace, unless its line is no deeper than that one's.
+    A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes none
+    beyond a brace, unless its line is no deeper than that one's.
     """
     data, stack, columns = reading.data, reading.stack, reading.columns
     opener = _OPENERS[data[at : at + 1]]

@@ -1,7 +1,6 @@
 """Top-level items and their members: the item around an offset, and the kind of body that a brace opens.
 
-Items are found by the lines at column 0 and by what the first line of one looks like, so a string over several lines
-can mislead it. No file, whatever its shape, costs unbounded time. Knows lines and tokens; knows no tree.
+By the lines at column 0 and their first words; a string over several lines can mislead it. Bounded in any file.
 """
 
 import re
@@ -116,10 +115,10 @@ def _is_class(text: bytes, words: frozenset[bytes]) -> bool:
 
 
 def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, int, bool]:
-    """The header's text without what is inside brackets, where it begins, and whether it is inside one.
+    """The header's text without the text in brackets, where it begins, and whether it is inside of one.
 
-    Inside a bracket that is still open it begins behind that or the last comma; else behind the last closed brace,
-    unless nothing follows that.
+    It begins behind a bracket that is still open or the last comma in that; else behind the last closed brace, unless
+    nothing follows that.
     """
     parts: list[list[tuple[bytes, int]]] = [[]]
     for token in tokens(language, data, line, at):
@@ -147,10 +146,7 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
 
 @lru_cache(maxsize=8)
 def top_level_item(language: Language, data: bytes, offset: int) -> Span:
-    """The top-level item round `offset`, with its comments and decorators; between two items the text between them.
-
-    The last answers are kept, for one pick asks the same several times.
-    """
+    """The top-level item around `offset`, with its comments and decorators, else the text between two; kept."""
     return item_above(language, data, offset, b""), item_below(language, data, offset, b"")
 
 
@@ -250,7 +246,7 @@ def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int
 
 @lru_cache(maxsize=4)
 def focus(language: Language, data: bytes, offset: int) -> bytes:
-    """`data`, one item of a file, in which only the member round `offset` is left; `data` itself where it is short.
+    """`data`, one item of a file, in which only the member around `offset` is left; `data` itself where it is short.
 
     The others become blanks of the same length, so that offsets stay: in a long class a cursor in its third method
     leaves the class's head, that method and its end.

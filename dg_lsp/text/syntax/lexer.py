@@ -1,7 +1,4 @@
-"""The lexer: physical lines, tokens and logical lines of text that no parser can read yet, for all languages.
-
-Knows strings, brackets and comments from language.toml; knows no grammar and no tree.
-"""
+"""The lexer: physical lines, tokens and logical lines of text that no parser can read yet, for all languages."""
 
 import re
 from collections.abc import Iterator
@@ -67,7 +64,7 @@ class Line:
 class LogicalLine:
     """One statement's header, one simple statement or one comment line: [start, end) without indentation.
 
-    `width` is its indentation in columns, tabs to the next multiple of 8; `comment` says it is only one.
+    `width`: its indentation in columns, tabs to the next multiple of 8; `comment`: it is only one.
     """
 
     start: int
@@ -98,9 +95,9 @@ def _tokens(language: Language, data: bytes, start: int, stop: int) -> Iterator[
 def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
     """The tokens of data[start:stop] that are no plain text: strings, comments, brackets, semicolons, line ends.
 
-    A string that nothing closes reaches to `stop`. One that ends with its line, though, is only its quotes where
-    the line ends before `stop`: what follows them is read as code, since the brackets in there mostly are. The text
-    between JSX tags is a string, line by line; an open_text where it reaches to `stop`.
+    A string that nothing closes reaches to `stop`; one that ends with its line is only its quotes where the line ends
+    before that: the brackets behind them are mostly code. The text between JSX tags is a string, line by line; an
+    open_text where it reaches to `stop`.
     """
     read = partial(_marks, language, data)
     yield from jsx.marks(read, data, start, stop) if language.jsx else read(start, stop)
@@ -155,7 +152,7 @@ def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Ite
 def holes_at(language: Language, data: bytes, start: int, stop: int) -> tuple[int, ...]:
     """Return where the code begins that is open at `stop` inside the string that begins at `start`; empty in its text.
 
-    More than one where the format of a value in braces holds code itself, as in Python's `f"{a:{b}}"`.
+    More than one where the format of a value holds code itself, as in Python's `f"{a:{b}}"`.
     """
     quotes = quotes_at(language, data, start)
     return _close(language, data, quotes, (start + len(quotes.open), stop))[1]
@@ -490,9 +487,7 @@ def _hole(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[
 
 
 def _is_deep(data: bytes, at: int) -> bool:
-    """Return whether more braces are open at `at` than anybody nests, so that reading on in them could overflow the
-    stack.
-    """
+    """Return whether more braces are open at `at` than anybody nests, so that reading could overflow the stack."""
     low = max(at - _FAR, 0)
     return data.count(b"{", low, at) - data.count(b"}", low, at) > _DEEPEST
 

@@ -1,7 +1,4 @@
-"""Bodies by lines: those of a text that its grammar cannot read, by braces that match and by indentation.
-
-Knows lines, brackets and headers; knows no tree.
-"""
+"""Bodies by lines: those of a text that its grammar cannot read, by braces that match and by indentation."""
 
 import re
 from collections.abc import Iterator
@@ -27,10 +24,7 @@ from dg_lsp.text.syntax.lexer import LogicalLine, Span, logical_lines, tokens
 
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
-    """Every body of the text `span`, a place that begins and ends with whole lines, for text that does not parse.
-
-    Between braces where they match, and by indentation where one is missing; these have no names.
-    """
+    """Every body of the text `span`, whole lines: between braces that match, by indentation where one is missing."""
     if language.style == "indent":
         return tuple(sorted(_indented(language, data, span), key=sort_key))
     bodies: list[Body] = []
@@ -51,8 +45,8 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
 def _indented(language: Language, data: bytes, span: Span) -> Iterator[Body]:
     """Every body of the text `span` by indentation alone.
 
-    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it.
-    3. The text in between, at the indentation of its first line, is its body.
+    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it. 3. The text in
+    between, at the indentation of its first line, is its body.
     """
     # 1. Comments neither open nor close anything.
     lines = [line for line in logical_lines(language, data, *span) if not line.comment]

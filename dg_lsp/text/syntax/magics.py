@@ -24,8 +24,8 @@ _LONGEST = 60_000
 def without_magics(data: bytes) -> bytes:
     """Return the text of a Python cell with comments for its magics, so that every offset stays.
 
-    `!ls -l` becomes `#ls -l`; within a block, and as a value, `0#s -l`. A cell for another program, such as one that
-    begins with `%%bash`, is all comments. In strings, brackets and continued lines nothing is a magic.
+    `!ls -l` becomes `#ls -l`; within a block, and as a value, `0#s -l`. A cell for another program, as below `%%bash`,
+    is all comments. In strings, brackets and continued lines nothing is a magic.
     """
     if len(data) > _LONGEST:
         return data

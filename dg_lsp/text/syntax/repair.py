@@ -1,7 +1,6 @@
 """Repair search: the smallest change at the cursor that makes a broken text parse again, for all languages.
 
-Open brackets at the cursor and the indentation of the line below tell the missing text. Each candidate is
-parsed incrementally, the cheapest tree is kept. Knows trees, brackets and headers; knows no gaps.
+Open brackets and the line below tell the missing text. Each candidate is parsed incrementally, the cheapest is kept.
 """
 
 import re
@@ -93,8 +92,8 @@ class MissingTokens:
     def closing(self, brackets: Sequence[int], end: bytes) -> bytes:
         """Return the text that closes `brackets`; statements in them that do not end by themselves end with `end`.
 
-        `f(a, [b` gets `]);` with `;` as `end`; a brace at the end of a line above gets a line with `}`.
-        An element of a list ends with a comma, and with nothing in front of the bracket that closes the list.
+        `f(a, [b` gets `]);` with `;` as `end`; a brace at the end of a line above gets a line with `}`. An element of a
+        list ends with a comma, and with nothing in front of the bracket that closes the list.
         """
         data, text = self.data, b""
         ended = not self.before.strip()
@@ -170,8 +169,7 @@ class Closing:
 class Repaired:
     """A text after its repair, its tree, and the `changes` that lead back to the text before; `cost` 0 is clean.
 
-    at: the cursor in the repaired text. One change is at the cursor, another one ends the line behind the brackets
-    after it.
+    at: the cursor in it. One change is at the cursor, another one ends the line behind the brackets after it.
     """
 
     data: bytes
@@ -182,12 +180,10 @@ class Repaired:
 
 
 def repair(language: Language, data: bytes, offset: int) -> Repaired:
-    """The cheapest repair of `data`, a top-level item, at `offset`; of a long item only the part round the place stays.
+    """The cheapest repair of `data`, a top-level item, at `offset`: `_g_)` for `f(a, |`. A long item is read in part.
 
-    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate.  3. Stop
-    at the first that parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
-
-    Example: for `f(a, |` in Python the candidate is `_g_)`.
+    1. Parse as it is; a clean tree needs no repair, unless a line dangles.  2. Parse each candidate.  3. Stop at the
+    first that parses cleanly, or when too much time has gone; the earlier of two equal ones wins.
     """
     # 1. Most calls end here.
     data = focus(language, data, offset)
@@ -217,10 +213,7 @@ def repair(language: Language, data: bytes, offset: int) -> Repaired:
 
 
 def _edits(missing: MissingTokens) -> Iterator[tuple[Replacement, ...]]:
-    """The repairs to try at the cursor, the likeliest first, each as replacements in the order of the text.
-
-    Last of all the whole statement gives way.
-    """
+    """The repairs at the cursor, likeliest first, as replacements; last of all the whole statement gives way."""
     offset = missing.offset
     yield from (((offset, offset, way.text), (way.at, way.at, way.tail)) for way in insertions(missing))
     yield from ((mask,) for mask in _masks(missing))
@@ -311,10 +304,7 @@ def _tails(missing: MissingTokens) -> Iterable[bytes]:
 
 
 def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
-    """Return where the brackets behind `offset` have closed the statement there, and where all that they close.
-
-    Empty where there are none, or where their line continues.
-    """
+    """Return where brackets behind `offset` have closed the statement, and all that they close; empty if none do."""
     wanted = [(state.begins, state.string)] if state.string else []
     opened = reversed(list(zip(state.opened, state.brackets, strict=True)))
     wanted += [(at, PAIRS[bytes([bracket])]) for at, bracket in opened]
