@@ -98,14 +98,18 @@ def stop_when_enough(model: Checkpoint, batch: Batch, steps: Iterator[Step]) -> 
 def report_steps(
     model: Checkpoint, batch: Batch, steps: Iterator[Step], clock: Clock
 ) -> Generator[Draft, None, Step]:
-    """Run `steps` up to the deadline, and yield a Draft of the first row (the best length) after each.
+    """Run `steps` while the deadline allows one more, and yield a Draft of the first row (the best length) after each.
 
-    Returns the last step.
+    Returns the last step. A step that would end behind the deadline is not begun, nor one whose rows could not be read
+    before it, which takes about as long as a step.
     """
     last: Step | None = None
+    begun = clock.milliseconds()
     for last in steps:
+        took = clock.milliseconds() - begun
         yield draft(model, batch, last, clock.milliseconds())
-        if clock.is_over():
+        begun = clock.milliseconds()
+        if not clock.has_room(2 * took / 1000):
             break
     assert last is not None, "a schedule has at least one step"
     return last

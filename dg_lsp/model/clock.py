@@ -17,14 +17,21 @@ class Clock:
     def __init__(self, deadline: float | None) -> None:
         self._start, self._deadline = time.perf_counter(), deadline
         self.searched = self.steps = 0
+        self._over = False
 
     def milliseconds(self) -> float:
         """Milliseconds since the engine took the request up."""
         return (time.perf_counter() - self._start) * 1000
 
     def is_over(self) -> bool:
-        """Return whether the deadline has passed."""
-        return self._deadline is not None and self.milliseconds() > self._deadline * 1000
+        """Return whether the deadline has passed, or left no room for the work that was to follow."""
+        return not self.has_room(0.0)
+
+    def has_room(self, seconds: float) -> bool:
+        """Return whether the deadline leaves `seconds` for what follows; if it does not, the request is over."""
+        late = self._deadline is not None and self.milliseconds() / 1000 + seconds > self._deadline
+        self._over = self._over or late
+        return not self._over
 
     def is_hopeless(self) -> bool:
         """Return whether the deadline passed long ago; before that a late text is better than none."""

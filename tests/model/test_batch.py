@@ -1,18 +1,28 @@
 """Which of several finished rows is taken, and what of them the encoder reads; on a random checkpoint of bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from dg_lsp.model.batch import SUFFIX_READ, Batch, check_rows, decode, rank_rows, row_neg_log_likelihoods
+from dg_lsp.model.batch import (
+    SUFFIX_READ,
+    Batch,
+    check_rows,
+    decode,
+    rank_rows,
+    report_steps,
+    row_neg_log_likelihoods,
+)
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.step import Step
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import Fill, Infill
 
 HEAD, SUFFIX = "    return ", "\n\n\ndef half(x):\n    return x / 2\n"
 
@@ -98,3 +108,28 @@ def test_a_number_that_is_no_token_is_refused_with_a_reason(model: Checkpoint, w
     ids = model.encode("r * r")
     assert decode(model, ids) == ("r * r", "")
     assert decode(model, (*ids, wrong)) == ("", "it holds a number that is no token")
+
+
+@pytest.mark.parametrize(("deadline", "steps"), [(None, 5), (60.0, 5), (10.0, 2), (4.0, 1), (0.5, 1)])
+def test_no_step_begins_that_would_leave_no_time_to_read_its_rows(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch, deadline: float | None, steps: int
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("dg_lsp.model.clock.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    batch, step = settled(model, "r")
+
+    def of_three_seconds() -> Iterator[Step]:
+        for number in range(1, 6):
+            now[0] += 3.0
+            yield replace(step, number=number)
+
+    clock = Clock(deadline)
+    events = report_steps(model, batch, of_three_seconds(), clock)
+    while True:
+        try:
+            next(events)
+        except StopIteration as stop:
+            last = stop.value
+            break
+    assert last.number == steps
+    assert clock.stamp(Fill("", reason="steps")).reason == ("steps" if steps == 5 else "deadline")

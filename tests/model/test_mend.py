@@ -319,9 +319,9 @@ def test_a_deadline_ends_it_between_two_steps(model: Checkpoint) -> None:
 
         asked = 0
 
-        def is_over(self) -> bool:
+        def has_room(self, seconds: float) -> bool:
             self.asked += 1
-            return self.asked > 3
+            return self.asked <= 3
 
     drafts, fill = mended(model, request(effort="high"), "a = 1 1\n    return a", clock=Late(1.0))
     assert len(drafts) <= 4
