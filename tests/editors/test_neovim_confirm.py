@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.editors.nvim import Editor
+from tests.editors.nvim import PATIENCE, Editor
 from tests.editors.sandbox import NVIM, open_sandbox, skip_without
 
 pytestmark = [pytest.mark.slow, skip_without(NVIM)]
@@ -45,6 +45,18 @@ local title = ...
 vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.title == title end })
 """
 WINDOWS = "return #vim.api.nvim_list_wins()"
+# Neovim is busy as soon as a window is open: it writes the file `began`, waits for `typed`, and then for a while.
+STALL = """
+local began, typed, pause = ...
+vim.api.nvim_create_autocmd("WinNew", { once = true, callback = vim.schedule_wrap(function()
+  vim.fn.writefile({}, began)
+  for _ = 1, 6000 do
+    if vim.uv.fs_stat(typed) then break end
+    vim.uv.sleep(10)
+  end
+  vim.uv.sleep(pause)
+end) })
+"""
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +86,11 @@ def put(editor: Editor, before: str) -> None:
 
 
 def asked(editor: Editor, why: str) -> None:
-    """Wait for the window that shows a change, which must say why, and until its keys count."""
+    """Wait for the window that shows a change, which must say why."""
     editor.wait(lambda: editor.rpc.exec_lua(WINDOWS) == 2, "nothing is shown")
     config = editor.rpc.api.win_get_config(0)
     assert "".join(chunk[0] for chunk in config["title"]) == f" dg-lsp: {why} "
     assert text_of(editor) == WEBLOG, "nothing changes before it is taken"
-    time.sleep(0.3)
 
 
 def text_of(editor: Editor) -> str:
@@ -88,8 +99,14 @@ def text_of(editor: Editor) -> str:
     return "\n".join(editor.rpc.api.buf_get_lines(buf, 0, -1, False)) + "\n"
 
 
+def ready(editor: Editor) -> None:
+    """Wait until the window says which keys it takes."""
+    editor.wait(lambda: "footer" in editor.rpc.api.win_get_config(0), "no key counts")
+
+
 def answer(editor: Editor, key: str) -> str:
-    """Press `key` in the window; the text once it is closed."""
+    """Press `key` in the window once its keys count; the text after it is closed."""
+    ready(editor)
     editor.keys(key)
     editor.wait(lambda: editor.rpc.exec_lua(WINDOWS) == 1, f"{key} does not close the window")
     return text_of(editor)
@@ -161,8 +178,7 @@ def test_keys_typed_before_the_diff_can_be_read_take_nothing(editor: Editor) -> 
         return bool(editor.rpc.exec_lua(WINDOWS) == 2)
 
     editor.wait(pressed, "nothing is shown")
-    time.sleep(0.4)
-    assert text_of(editor) == WEBLOG
+    ready(editor)
 
     def left() -> bool:
         editor.keys("n")  # the first may be the motion for which the last y waits
@@ -170,6 +186,22 @@ def test_keys_typed_before_the_diff_can_be_read_take_nothing(editor: Editor) -> 
 
     editor.wait(left, "n does not close the window")
     assert text_of(editor) == WEBLOG
+
+
+def test_keys_typed_while_neovim_is_busy_take_nothing(editor: Editor, tmp_path: Path) -> None:
+    """A `y` pressed at once, of which Neovim hears long after the diff was drawn, was pressed unread all the same."""
+    began, typed = tmp_path / "began", tmp_path / "typed"
+    put(editor, "method")
+    editor.rpc.exec_lua(STALL, str(began), str(typed), 400)
+    editor.rpc.command("DgLsp fill function_body")
+    until = time.monotonic() + PATIENCE
+    while not began.exists():  # Neovim cannot be asked now
+        assert time.monotonic() < until, "nothing is shown"
+        time.sleep(0.01)
+    editor.rpc.request("nvim_input", "jyy", async_=True)
+    typed.touch()
+    assert answer(editor, "n") == WEBLOG
+    assert "left as it was" in editor.rpc.command_output("messages")
 
 
 def test_who_writes_on_meanwhile_is_not_asked(editor: Editor) -> None:

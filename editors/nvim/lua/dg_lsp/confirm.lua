@@ -4,7 +4,7 @@ local say = require("dg_lsp.say")
 
 local M = {}
 local api = vim.api
-local BLIND = 250 -- milliseconds in which keys were pressed before anybody could read the diff
+local BLIND = 250 -- milliseconds from the moment a diff is drawn in which keys are pressed without having read it
 local TAKE, LEAVE = "y", { "n", "q", "<Esc>", "<CR>", "<C-c>" }
 
 --- The text edits of a workspace edit, which is of one document.
@@ -67,10 +67,22 @@ local function open(lines, why)
     style = "minimal",
     border = "rounded",
     title = (" dg-lsp: %s "):format(why),
-    footer = " y takes it, n leaves it ",
   })
   vim.wo[win].wrap = false
   return win, shown
+end
+
+--- Draw the screen, and drop all keys that are pressed before anybody can have read it. They are taken from the queue
+--- and not compared with a clock when they run: a Neovim that was busy or stopped gets them long after.
+---@return boolean interrupted
+local function draw_and_drop_keys()
+  vim.cmd.redraw()
+  local _, why = vim.wait(BLIND)
+  local free, key
+  repeat
+    free, key = pcall(vim.fn.getchar, 0)
+  until free and key == 0
+  return why == -2
 end
 
 --- Show what an edit would change, and make it if the user takes it. Nothing is changed before that, and whatever the
@@ -86,7 +98,6 @@ function M.ask(buf, client, edit, why)
   local tick = api.nvim_buf_get_changedtick(buf)
   local lines = diff_of(both(buf, edits_of(edit), client.offset_encoding))
   local win, shown = open(lines, why)
-  local opened = vim.uv.now()
 
   local function close()
     if api.nvim_win_is_valid(win) then
@@ -95,10 +106,8 @@ function M.ask(buf, client, edit, why)
   end
   local function map(key, run)
     vim.keymap.set({ "n", "x" }, key, function()
-      if vim.uv.now() - opened > BLIND then
-        close()
-        run()
-      end
+      close()
+      run()
     end, { buffer = shown, nowait = true })
   end
   map(TAKE, function()
@@ -113,6 +122,12 @@ function M.ask(buf, client, edit, why)
     end)
   end
   api.nvim_create_autocmd("WinLeave", { buffer = shown, once = true, callback = vim.schedule_wrap(close) })
+  if draw_and_drop_keys() then
+    close()
+    say("left as it was")
+  elseif api.nvim_win_is_valid(win) then
+    api.nvim_win_set_config(win, { footer = " y takes it, n leaves it " })
+  end
 end
 
 return M
