@@ -160,6 +160,28 @@ def folder_of(checkpoint: str) -> Path:
     return path_of(name)
 
 
+def find_directory(name: str) -> Path:
+    """Return the folder or GGUF file of the checkpoint `name`, which is on this machine already: nothing is fetched.
+
+    Raises:
+        CheckpointError: there is no such checkpoint; the message says how to get it.
+    """
+    path, name = folder_of(name), named(name)
+    if (path / "config.json").exists() or (network_in(path).suffix == ".gguf" and network_in(path).is_file()):
+        return path
+    if name == EMBEDDED:
+        raise CheckpointError("this installation has no embedded checkpoint; reinstall dg-lsp")
+    if name in OFFERED or is_hub_name(name):
+        here = f"; for the folder of that name write ./{name}" if Path(name).is_dir() else ""
+        raise CheckpointError(f"the checkpoint {name} is not here; run dg-lsp fetch {name}{here}")
+    if path.is_dir():
+        raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
+    raise CheckpointError(
+        f"no checkpoint {name!r}: it is neither a folder, nor a GGUF file, nor a hub name (OWNER/NAME), nor one of "
+        f"{', '.join(OFFERED)} and {EMBEDDED}"
+    )
+
+
 def network_in(path: Path) -> Path:
     """Return the file of the network in a checkpoint's folder `path` if it is one GGUF file; else `path` itself."""
     files = [] if (path / "config.json").exists() else sorted(path.glob("*.gguf"))

@@ -238,8 +238,7 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 
     large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
     """
-    from dg_lsp.checkpoints import CheckpointError
-    from dg_lsp.model.checkpoint import find_directory
+    from dg_lsp.checkpoints import CheckpointError, find_directory
     from dg_lsp.model.manifest import LARGE, verify
 
     name, pin = settings.checkpoint, pinned(settings.checkpoint)

@@ -128,8 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def beginning(checkpoint: str, out: Path) -> Path:
     """Return the folder of `checkpoint` in the classes of DiffusionGemma; a causal network is imported into `out`."""
-    from dg_lsp.checkpoints import MANIFEST
-    from dg_lsp.model.checkpoint import find_directory
+    from dg_lsp.checkpoints import MANIFEST, find_directory
     from dg_lsp.model.networks.causal import FAMILY
     from dg_lsp.model.networks.loading import kind_of
     from dg_lsp.training.importing import import_checkpoint

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import psutil
 
+from dg_lsp.checkpoints import CheckpointError, find_directory
 from dg_lsp.engine import memory
 from dg_lsp.engine.memory import Cores
 from dg_lsp.engine.turn import Turns
@@ -240,6 +241,10 @@ def _model_thread() -> ThreadPoolExecutor:
 def _load(
     settings: Settings, progress: Callable[[str], None]
 ) -> tuple[Run, str, Callable[[], int], int, Run]:
+    try:
+        path = find_directory(settings.checkpoint)  # before torch is imported, which takes seconds
+    except CheckpointError as error:
+        raise EngineError(str(error)) from error
     # torch reads these variables when it is imported.
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -247,9 +252,8 @@ def _load(
     import torch  # noqa: PLC0415  (slow to import, and a client needs none)
 
     progress("importing transformers")
-    from dg_lsp.checkpoints import CheckpointError  # noqa: PLC0415
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
-    from dg_lsp.model.checkpoint import find_directory, load_checkpoint  # noqa: PLC0415
+    from dg_lsp.model.checkpoint import load_checkpoint  # noqa: PLC0415
     from dg_lsp.model.fill import fill, near, read_on  # noqa: PLC0415
     from dg_lsp.model.plan import why_off  # noqa: PLC0415
 
@@ -264,7 +268,7 @@ def _load(
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
         with memory.loading(progress):
-            memory.check(find_directory(settings.checkpoint), settings.place, budget, settings.weight_bits)
+            memory.check(path, settings.place, budget, settings.weight_bits)
             model = load_checkpoint(settings.checkpoint, settings.device, progress, bits=settings.weight_bits)
     except CheckpointError as error:
         raise EngineError(str(error)) from error

@@ -13,12 +13,9 @@ from tokenizers import Tokenizer
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.checkpoints import (
-    EMBEDDED,
     FETCH_AGAIN,
-    OFFERED,
     CheckpointError,
-    folder_of,
-    is_hub_name,
+    find_directory,
     named,
     network_in,
     pinned,
@@ -30,7 +27,7 @@ from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.networks.causal import ends_of, keeps_text, read_tokenizer
 from dg_lsp.model.networks.compressed import is_compressed, load_compressed
-from dg_lsp.model.networks.gguf_file import GGUF, GgufFile
+from dg_lsp.model.networks.gguf_file import GgufFile
 from dg_lsp.model.networks.gguf_gemma import load_gguf_gemma
 from dg_lsp.model.networks.loading import Source, check_logits, kind_of, load_network, open_source
 from dg_lsp.model.networks.packed import pack
@@ -212,28 +209,6 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
 def _canvas(network: Any) -> int:
     """The slots of a network's canvas; a causal one has none, and this number bounds the text read around a gap."""
     return int(getattr(getattr(network, "config", None), "canvas_length", 256))
-
-
-def find_directory(name: str) -> Path:
-    """The directory of the checkpoint `name`, which is on this machine already: nothing is ever fetched here.
-
-    Raises:
-        CheckpointError: there is no such checkpoint; the message says how to get it.
-    """
-    path, name = folder_of(name), named(name)
-    if (path / "config.json").exists() or (network_in(path).suffix == GGUF and network_in(path).is_file()):
-        return path
-    if name == EMBEDDED:
-        raise CheckpointError("this installation has no embedded checkpoint; reinstall dg-lsp")
-    if name in OFFERED or is_hub_name(name):
-        here = f"; for the folder of that name write ./{name}" if Path(name).is_dir() else ""
-        raise CheckpointError(f"the checkpoint {name} is not here; run dg-lsp fetch {name}{here}")
-    if path.is_dir():
-        raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
-    raise CheckpointError(
-        f"no checkpoint {name!r}: it is neither a directory, nor a hub name (owner/name), nor one of "
-        f"{', '.join(OFFERED)} and {EMBEDDED}"
-    )
 
 
 def _check_config(path: Path) -> None:

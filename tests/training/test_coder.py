@@ -12,6 +12,7 @@ from dg_lsp.checkpoints import (
     FAST_ENOUGH,
     CheckpointError,
     Measured,
+    find_directory,
     folder_of,
     measured,
     network_in,
@@ -19,7 +20,6 @@ from dg_lsp.checkpoints import (
 )
 from dg_lsp.cli import fetch
 from dg_lsp.cli.main import main
-from dg_lsp.model.checkpoint import find_directory
 from dg_lsp.model.manifest import verify
 from dg_lsp.training import coder
 from dg_lsp.training.coder import fetch_coder, is_current

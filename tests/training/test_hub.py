@@ -9,9 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.checkpoints import CheckpointError, digest_of, folder_of, is_hub_name, lock_file, pinned
+from dg_lsp.checkpoints import (
+    CheckpointError,
+    digest_of,
+    find_directory,
+    folder_of,
+    is_hub_name,
+    lock_file,
+    pinned,
+)
 from dg_lsp.cli import doctor
-from dg_lsp.model.checkpoint import find_directory, load_checkpoint
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.manifest import verify
 from dg_lsp.settings import Settings
 from dg_lsp.training.importing import ImportRefusedError, read_source
