@@ -8,12 +8,12 @@ import argparse
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from dg_lsp.checkpoints import definitions_for
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
-from dg_lsp.cli.target import check_wanted, check_writable, locate, parse_target, replace_file
+from dg_lsp.cli.target import check_wanted, check_writable, cursor_of, locate, parse_target, replace_file
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
 from dg_lsp.engine.states import name_of_state
@@ -25,7 +25,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.fills.confirm import note_of
+from dg_lsp.text.fills.confirm import note_of, unsure, why_confirm
 from dg_lsp.text.gaps.gap import Gap, apply_edit, unified_diff
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Kind, Status
 from dg_lsp.text.related.index import Index
@@ -42,8 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp fill`."""
     explain(
         parser,
-        "Fill one gap of a file and print the change as a diff; the file stays as it is without --write. The engine "
-        "that fills is the one that all windows share. It is started if it does not run, and stays for the next fill.",
+        "Fill one gap of a file and print the change as a diff; the file stays as it is without --write. Where nothing "
+        "is open at the place, or the fill is most likely wrong, --write changes the file only if TARGET is a function "
+        "or --kind is given. The engine that fills is the one that all windows share. It is started if it does not "
+        "run, and stays for the next fill.",
         "dg-lsp fill shop.py:42 --write",
         FILLING_CODES,
     )
@@ -61,11 +63,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write:
         check_writable(path)
     outcome, document = fill(place, arguments), place[0]
-    diff = diff_of(document, outcome, str(path))
-    if arguments.write and outcome.edit is not None:
+    diff, confirm = diff_of(document, outcome, str(path)), why_look(place, outcome, arguments)
+    left = bool(arguments.write and confirm and not _is_named(arguments))
+    if arguments.write and outcome.edit is not None and not left:
         replace_file(path, document.data, apply_edit(document, outcome.edit).data)
-    print(_as_json(str(path), outcome, diff) if arguments.json else diff, end="")
-    return report(outcome)
+    print(_as_json(str(path), outcome, diff, confirm) if arguments.json else diff, end="")
+    code = report(outcome, confirm)
+    if left:
+        say(f"{path} was left as it is; apply the diff to make the change")
+    return 1 if left else code
 
 
 def place_of(arguments: argparse.Namespace) -> tuple[Path, Place]:
@@ -110,7 +116,26 @@ def fill(
     Raises:
         EngineError: the engine cannot be reached or started, or stopped.
     """
-    return asyncio.run(fill_and_close(engine_of(arguments), place, settings_of(arguments), show))
+    outcome = asyncio.run(fill_and_close(engine_of(arguments), place, settings_of(arguments), show))
+    reason = why_look(place, outcome, arguments)
+    if reason and unsure(outcome.fill) not in ("", reason) and not _is_named(arguments):
+        return replace(outcome, edit=None, why=f"{reason}, and the best text is {note_of(outcome.fill)}")
+    return outcome
+
+
+def why_look(place: Place, outcome: Outcome, arguments: argparse.Namespace) -> str:
+    """Return why a person should see the edit of `outcome` before it is made, as a sentence; empty if nobody need."""
+    document, gap = place
+    if outcome.edit is None:
+        return ""
+    with within(BOT):
+        cursor = None if _is_named(arguments) else cursor_of(parse_target(arguments.target), document)
+        return why_confirm(document, gap, outcome.edit, outcome.fill, cursor)
+
+
+def _is_named(arguments: argparse.Namespace) -> bool:
+    """Return whether the gap was asked for by name, and not found at a place."""
+    return bool(arguments.kind or parse_target(arguments.target).name)
 
 
 def engine_of(arguments: argparse.Namespace) -> Engine:
@@ -147,8 +172,8 @@ def diff_of(document: Document, outcome: Outcome, path: str) -> str:
     return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
 
 
-def report(outcome: Outcome) -> int:
-    """Print a status line on stderr and return the exit code."""
+def report(outcome: Outcome, confirm: str = "") -> int:
+    """Print a status line on stderr and return the exit code. confirm: why a person should look at the edit."""
     fill, seconds = outcome.fill, outcome.fill.milliseconds / 1000
     if outcome.edit is None:
         say(f"nothing offered after {seconds:.2f} s: {outcome.why}")
@@ -162,7 +187,9 @@ def report(outcome: Outcome) -> int:
     # A text drafted from left to right has no denoising steps, so there is no reason why they stopped.
     end = f"stopped because {ends[fill.reason]}" if fill.steps or fill.reason != "stable" else ""
     cut = "what did not parse at its end was cut off" if fill.shortened else ""
-    say("; ".join(filter(None, (f"filled in {seconds:.2f} s{work}", end, note_of(fill), outcome.why, cut))))
+    doubt = unsure(fill)
+    note, look = ("unsure: " if doubt else "") + note_of(fill), "" if confirm == doubt else confirm
+    say("; ".join(filter(None, (f"filled in {seconds:.2f} s{work}", end, note, look, outcome.why, cut))))
     return 0
 
 
@@ -188,7 +215,13 @@ def teller() -> Callable[[Status], None]:
     return tell
 
 
-def _as_json(path: str, outcome: Outcome, diff: str) -> str:
-    edit = asdict(outcome.edit) if outcome.edit else None
-    answer = {"path": path, "edit": edit, "why": outcome.why, "fill": asdict(outcome.fill), "diff": diff}
+def _as_json(path: str, outcome: Outcome, diff: str, confirm: str) -> str:
+    answer = {
+        "path": path,
+        "edit": asdict(outcome.edit) if outcome.edit else None,
+        "why": outcome.why,
+        "fill": asdict(outcome.fill),
+        "diff": diff,
+        "confirm": confirm,
+    }
     return json.dumps(answer, ensure_ascii=False) + "\n"

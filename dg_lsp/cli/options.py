@@ -43,9 +43,10 @@ def explain(parser: argparse.ArgumentParser, description: str, example: str, cod
 def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING) -> None:
     """Give `parser` an option for each of the settings `names`; what is not given is None."""
     for name in names:
-        default, variable = getattr(Settings(), name), f"DG_LSP_{name.upper()}"
-        shown = ", ".join(default) or "none" if isinstance(default, tuple) else default
-        sentence = f"{help_of(name)} (default: {shown}, or what {variable} says)"
+        default = getattr(Settings(), name)
+        shown = ", ".join(default) if isinstance(default, tuple) else str(default)
+        words = {"": "none", "True": "on", "False": "off"}
+        sentence = f"{help_of(name)} (default: {words.get(shown, shown)}, or what DG_LSP_{name.upper()} says)"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)
 
 

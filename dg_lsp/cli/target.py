@@ -67,13 +67,22 @@ def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] =
         if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
         return document, find_named(document, target.name, kind)
+    return document, find_gap(document, cursor_of(target, document), kind)
+
+
+def cursor_of(target: Target, document: Document) -> int:
+    """Return the offset in `document` of a `target` that is no function's name; without a column, the line's end.
+
+    Raises:
+        UsageError: the line is not in the file.
+    """
     if target.line > len(document.line_starts):
         raise UsageError(
             f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"
         )
     # A column past the end of a line is its end.
     column = 1_000_000_000 if target.column is None else target.column - 1
-    return document, find_gap(document, document.offset(target.line - 1, column, "utf-32"), kind)
+    return document.offset(target.line - 1, column, "utf-32")
 
 
 def check_wanted(path: Path, settings: Settings) -> None:

@@ -4,7 +4,7 @@ import argparse
 from contextlib import closing
 from pathlib import Path
 
-from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, report
+from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, report, why_look
 from dg_lsp.cli.options import FILLING_CODES, check_output, explain
 from dg_lsp.cli.screen import page, screen_of
 
@@ -32,4 +32,4 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html:
         title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"
         Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")
-    return report(outcome)
+    return report(outcome, why_look(place, outcome, arguments))

@@ -108,6 +108,51 @@ def test_fill_says_how_sure_the_fill_is_and_where_it_comes_from(monkeypatch, cap
     assert "right with 62 %, found in the project" in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.parametrize("command", ["fill", "trace"])
+def test_at_a_finished_line_a_most_likely_wrong_text_is_not_offered(monkeypatch, capsys, file, command):
+    install(monkeypatch, Fill("; equivalent", chance=0.004, source="drafted"))
+    assert main([command, f"{file}:14"]) == 1
+    out, err = capsys.readouterr()
+    assert "equivalent" not in out + err
+    reason = "this line is finished, and the best text is right with 0 %, written from left to right"
+    assert err.endswith(f": {reason}\n")
+
+
+# Places, fills there, and what is said of them.
+ASKED = {
+    ":14": (
+        Fill("  # three", chance=0.5),
+        "right with 50 %, denoised from noise; this line is finished",
+    ),
+    ":14:3": (Fill("x", chance=0.5), "denoised from noise; the cursor is in the middle of a word"),
+    ":6": (Fill("return a + b", chance=0.04), "unsure: right with 4 %, denoised from noise"),
+}
+
+
+@pytest.mark.parametrize("place", ASKED)
+def test_a_change_that_an_editor_would_ask_about_is_printed_and_not_written(monkeypatch, capsys, file, place):
+    fill, said = ASKED[place]
+
+    def run(*options):
+        install(monkeypatch, fill)
+        return main(["fill", f"{file}{place}", *options])
+
+    assert run("--json") == 0
+    out, err = capsys.readouterr()
+    assert err.endswith(f"{said}\n") and json.loads(out)["confirm"] in f"{said} unsure: right with 4 %"
+    assert run("--write") == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("--- ") and f"{file} was left as it is; apply the diff" in err
+    assert file.read_text() == SOURCE
+
+
+def test_an_unsure_body_is_said_to_be_so_and_written_where_its_function_is_named(monkeypatch, capsys, file):
+    install(monkeypatch, Fill("return a + b", chance=0.04))
+    assert main(["fill", f"{file}::add", "--write"]) == 0
+    assert "unsure: right with 4 %" in capsys.readouterr().err
+    assert file.read_text() == SOURCE.replace("    pass", "    return a + b")
+
+
 def test_a_fill_without_steps_tells_of_none(monkeypatch, capsys, file):
     install(monkeypatch, Fill("return a + b", source="drafted", reason="stable", milliseconds=360))
     assert main(["fill", f"{file}::add"]) == 0
@@ -342,6 +387,10 @@ def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
         (["fetch", "embedded"], "is part of dg-lsp"),
         (["fetch", "small", "--revision", "main"], "one version"),
         (["import", "nowhere", "--out", "made"], "there is no file or folder nowhere"),
+        (
+            ["fill", f"{__file__}:1", "--checkpoint", "medium", "--alone"],
+            "no checkpoint 'medium': it is neither",
+        ),
         (["import", ".", "--out", __file__], "is a file; name a folder with --out"),
     ],
 )
