@@ -316,14 +316,14 @@ MUTANTS = (
         7,
         "an engine that died is not started again",
         "dg_lsp/engine/resident.py",
-        "                if again:\n                    await supervisor.start()\n",
+        "                if again:\n                    await self.start()\n",
         "                if again:\n",
         "tests/engine/test_resident.py::test_the_first_request_starts_it_and_the_second_finds_it",
     ),
     Mutant(
         7,
         "a cancelled request ends the start that others wait for",
-        "dg_lsp/engine/supervisor.py",
+        "dg_lsp/engine/resident.py",
         "return await asyncio.shield(self._starting)",
         "return await self._starting",
         "tests/engine/test_resident.py::"
@@ -332,7 +332,7 @@ MUTANTS = (
     Mutant(
         7,
         "a death counts once for each request that was open",
-        "dg_lsp/engine/backoff.py",
+        "dg_lsp/engine/http.py",
         "        if count != self.count:\n            return False\n",
         "",
         "tests/engine/test_resident.py::test_one_death_is_one_failure_however_many_requests_are_open",
@@ -340,7 +340,7 @@ MUTANTS = (
     Mutant(
         7,
         "an engine that hangs is noticed by a request that waits only",
-        "dg_lsp/engine/supervisor.py",
+        "dg_lsp/engine/resident.py",
         "if self._listening is None:",
         "if False:",
         "tests/engine/test_resident.py::test_an_engine_that_hangs_is_noticed_though_no_request_waits_long",
@@ -364,7 +364,7 @@ MUTANTS = (
     Mutant(
         7,
         "deaths that are minutes apart count as following each other",
-        "dg_lsp/engine/backoff.py",
+        "dg_lsp/engine/http.py",
         "1 if accident else self._in_a_row + 1",
         "self._in_a_row + 1",
         "tests/engine/test_backoff.py::test_the_pause_grows_with_failures_that_follow_each_other_only",
@@ -444,7 +444,7 @@ MUTANTS = (
     Mutant(
         7,
         "the engine stays in the session of its window",
-        "dg_lsp/engine/supervisor.py",
+        "dg_lsp/engine/resident.py",
         "    os.setsid()\n",
         "",
         "tests/engine/test_resident.py::test_an_engine_is_no_windows_child_and_outlives_its_group",

@@ -67,7 +67,7 @@ INSIDE_THE_ENGINE = {f"dg_lsp.engine.{name}" for name in ("local", "memory", "vl
 # What starts a program: the engine, a fetch, git, an editor; and what a model wrote only in the last two, where a user
 # says so.
 STARTERS = {
-    *("dg_lsp.engine.supervisor", "dg_lsp.engine.fetching", "dg_lsp.cli.plugins"),
+    *("dg_lsp.engine.resident", "dg_lsp.engine.choice", "dg_lsp.cli.plugins"),
     *(
         "dg_lsp.text.documents.ignored",
         "dg_lsp.cli.trial",
@@ -188,7 +188,7 @@ def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
         "dg_lsp.filling.fill",
         "dg_lsp.engine.local",
         "dg_lsp.serving.process",
-        "dg_lsp.engine.supervisor",
+        "dg_lsp.engine.resident",
         "dg_lsp.server.app",
         "dg_lsp.text.gaps.find",
     ],

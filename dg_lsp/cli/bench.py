@@ -74,11 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure and print; 0 when there was something to measure.
-
-    Raises:
-        UsageError, SettingsError, EngineError: an argument, a setting or the checkpoint cannot be used.
-    """
+    """Measure and print; 0 when there was something to measure."""
     options.check_output(arguments.json)
     options.check_output(arguments.write_holes)
     known = humaneval.KINDS if arguments.humaneval else KINDS

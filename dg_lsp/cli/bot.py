@@ -159,9 +159,6 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
 
     Of a folder in a git repository these are the files that git does not ignore; of any other folder all but hidden
     files and those of packages and builds, such as node_modules.
-
-    Raises:
-        UsageError: a path does not exist.
     """
     named = [path for path in paths if path.is_file()]
     for path in paths:
@@ -220,12 +217,7 @@ async def _try_file(work: _Work, path: Path) -> None:
 
 
 async def _fill_file(work: _Work, path: Path) -> None:
-    """Fill the stubs of one file.
-
-    Raises:
-        DocumentError, UsageError: the file cannot be read, or has been changed by somebody else.
-        EngineError: the engine gives no answer. OutOfTime: the file takes too long to read.
-    """
+    """Fill the stubs of one file."""
     arguments, judge, report = work.arguments, work.judge, work.report
     check_no_backup(path)
     if not arguments.dry_run:
@@ -258,11 +250,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
 
 
 async def _write(path: Path, stub: StubStarted, filled: Sequence[Document]) -> tuple[int, str]:
-    """Choose the likeliest fill of a stub, and write it to the file at `path`.
-
-    Raises:
-        UsageError: somebody else has changed the file.
-    """
+    """Choose the likeliest fill of a stub, and write it to the file at `path`."""
     replace_file(path, stub.document.data, filled[0].data)
     return 0, ""
 

@@ -334,7 +334,7 @@ def check_fill(settings: Settings) -> Finding:
 def check_engine(settings: Settings) -> Finding:
     """Fill the same function by the engine that all windows share."""
     from dg_lsp.cli.engine import round_trip
-    from dg_lsp.engine.states import name_of_state
+    from dg_lsp.engine.client import name_of_state
     from dg_lsp.filling.engine import EngineError
     from dg_lsp.text.documents.document import Document
 

@@ -12,11 +12,9 @@ from pathlib import Path
 
 from dg_lsp.cli.fill import teller
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
-from dg_lsp.engine.client import running
-from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.client import name_of_state, running
+from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import sockets
-from dg_lsp.engine.states import name_of_state
-from dg_lsp.engine.supervisor import stop_at
 from dg_lsp.engine.team import TeamEngine, load, open_engine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import fill_gap
@@ -78,11 +76,7 @@ async def _start(settings: Settings) -> Status:
 
 
 async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
-    """Have the resident engine fill the function `name`; return its status then, and the seconds of the request.
-
-    Raises:
-        EngineError: the engine cannot be started or loaded.
-    """
+    """Have the resident engine fill the function `name`; return its status then, and the seconds of the request."""
     async with _opened(settings) as engine:
         await load(engine, teller())
         start = time.perf_counter()

@@ -73,11 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the checkpoint and say how to use it; return 0 once it is fetched.
-
-    Raises:
-        UsageError: it cannot be fetched.
-    """
+    """Fetch the checkpoint and say how to use it; return 0 once it is fetched."""
     if arguments.name in OFFERED and arguments.revision is None:
         return _offered(arguments)
     if not is_hub_name(arguments.name):
@@ -145,11 +141,7 @@ def _offered(arguments: argparse.Namespace) -> int:
 
 
 def _get(name: str, file: Path | None, tell: Callable[[str], None]) -> None:
-    """Fetch the checkpoint `name` into its folder.
-
-    Raises:
-        UsageError: it cannot be fetched.
-    """
+    """Fetch the checkpoint `name` into its folder."""
     if name == SMALL:
         tell("importing torch")
         from dg_lsp.training.small import fetch_small
@@ -175,11 +167,7 @@ def is_current(name: str) -> bool:
 
 
 def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
-    """Measure a line with the fetched checkpoint `name`, and note it for the setting auto.
-
-    Raises:
-        UsageError: the checkpoint cannot be used.
-    """
+    """Measure a line with the fetched checkpoint `name`, and note it for the setting auto."""
     tell("measuring a line")
     try:
         found = line_of(name)
@@ -229,9 +217,6 @@ def line_of(name: str) -> Measured:
     The seconds are the best of three. The file is this one, and the text before the gap has been encoded, as it is
     for all keys but the first. Where the machine is busy the processor's time is less, and counts: idle, it would take
     no longer.
-
-    Raises:
-        EngineError: the checkpoint cannot be used.
     """
     settings = override(from_environment(), {"checkpoint": name})
     seconds = asyncio.run(_best_of_three(LocalEngine.open(settings), settings))

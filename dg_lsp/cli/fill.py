@@ -14,9 +14,9 @@ from pathlib import Path
 from dg_lsp.checkpoints import definitions_for
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
 from dg_lsp.cli.target import check_wanted, check_writable, cursor_of, locate, parse_target, replace_file
+from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
-from dg_lsp.engine.states import name_of_state
 from dg_lsp.engine.team import open_engine
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
@@ -75,11 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def place_of(arguments: argparse.Namespace) -> tuple[Path, Place]:
-    """Return the path of the file that the argument TARGET names, its document and the gap there.
-
-    Raises:
-        UsageError, DocumentError, NoGap, UnknownLanguage: there is none, or the file must not be filled.
-    """
+    """Return the path of the file that the argument TARGET names, its document and the gap there."""
     target, settings = parse_target(arguments.target), settings_of(arguments)
     check_wanted(target.path, settings)
     with within(BOT):
@@ -111,11 +107,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 def fill(
     place: Place, arguments: argparse.Namespace, show: Callable[[Draft], None] = lambda _: None
 ) -> Outcome:
-    """Fill the gap of `place` with the engine that `arguments` ask for; `show` gets each Draft.
-
-    Raises:
-        EngineError: the engine cannot be reached or started, or stopped.
-    """
+    """Fill the gap of `place` with the engine that `arguments` ask for; `show` gets each Draft."""
     outcome = asyncio.run(fill_and_close(engine_of(arguments), place, settings_of(arguments), show))
     reason = why_look(place, outcome, arguments)
     if reason and unsure(outcome.fill) not in ("", reason) and not _is_named(arguments):
@@ -139,11 +131,7 @@ def _is_named(arguments: argparse.Namespace) -> bool:
 
 
 def engine_of(arguments: argparse.Namespace) -> Engine:
-    """Return the engine that `arguments` ask for: the shared one, or with --alone one that is loaded here.
-
-    Raises:
-        EngineError: it cannot be reached or loaded.
-    """
+    """Return the engine that `arguments` ask for: the shared one, or with --alone one that is loaded here."""
     settings = settings_of(arguments)
     if arguments.alone:
         return LocalEngine.open(settings, say)

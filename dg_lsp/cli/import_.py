@@ -27,11 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Import; 0 when the checkpoint was written.
-
-    Raises:
-        UsageError: the source cannot be imported.
-    """
+    """Import; 0 when the checkpoint was written."""
     if (arguments.out / "config.json").exists():
         raise UsageError(f"{arguments.out} holds a checkpoint already; name another folder with --out")
     if arguments.out.is_file():

@@ -15,18 +15,8 @@ from pathlib import Path
 from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
-FILLING = (
-    "checkpoint",
-    "device",
-    "weight_bits",
-    "effort",
-    "seed",
-    "deadline",
-    "threads",
-    *REMOTE,
-    "exclude",
-    "include",
-)
+_MODEL = ("checkpoint", "device", "weight_bits", "effort", "seed", "deadline", "threads")
+FILLING = (*_MODEL, *REMOTE, "exclude", "include")
 SERVING = (*FILLING, "idle_minutes", "cache_megabytes", "log_level")
 
 FILLING_CODES = "0 filled, 1 nothing offered (with the reason), 2 usage or bad input, 130 interrupted"
@@ -68,12 +58,9 @@ def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
 
 
 def check_output(path: str | Path | None) -> None:
-    """Check that a file can be written at `path`; None and `-`, which is stdout, always pass.
+    """Raise UsageError if no file can be written at `path`; None and `-`, which is stdout, always pass.
 
     Call it before the work, so that the result is not lost at the end.
-
-    Raises:
-        UsageError: it cannot be written.
     """
     if path is None or str(path) == "-":
         return
@@ -90,11 +77,7 @@ def check_output(path: str | Path | None) -> None:
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Return the settings: the defaults, overridden by the environment, then by the options.
-
-    Raises:
-        SettingsError: a value cannot be used.
-    """
+    """Return the settings: the defaults, overridden by the environment, then by the options."""
     from dg_lsp.engine.choice import resolve
 
     given = {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)}

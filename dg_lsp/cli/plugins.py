@@ -35,19 +35,12 @@ def plugin_of(editor: str, program: str | None = None) -> "Neovim | VSCode":
     """Return the plug-in for `editor`, one of EDITORS. program: VS Code's, else the first of PROGRAMS on PATH.
 
     Its methods raise UsageError where the editor or a file does not allow the work.
-
-    Raises:
-        UsageError: VS Code's program is not on PATH.
     """
     return Neovim(nvim_folder()) if editor == "nvim" else VSCode(find_program(program))
 
 
 def source(editor: str) -> Path:
-    """Return the plug-in for `editor` in this installation: a folder, or a vsix file.
-
-    Raises:
-        UsageError: it is not there.
-    """
+    """Return the plug-in for `editor` in this dg-lsp, a folder or a vsix file; raise UsageError if it is missing."""
     package = Path(dg_lsp.__file__).parent
     name = "nvim" if editor == "nvim" else "vscode/dg-lsp.vsix"
     # In a wheel inside of the package, in a clone beside it.
@@ -75,11 +68,7 @@ class Neovim:
         return str(self.folder)
 
     def install(self) -> str:
-        """Copy the plug-in, note the files, and build the index of the help page.
-
-        Raises:
-            UsageError: the folder exists, and dg-lsp has not put it there.
-        """
+        """Copy the plug-in, note the files, and build the index of the help page."""
         plugin, folder = source("nvim"), self.folder
         if folder.is_symlink() or (folder.exists() and not (folder / _RECORD).is_file()):
             raise UsageError(f"{folder} already exists and was not installed by dg-lsp; move it away first")
@@ -178,11 +167,7 @@ class VSCode:
 
 
 def find_program(name: str | None = None) -> str:
-    """Return the path of VS Code's program `name`, or of the first of PROGRAMS on PATH.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the path of VS Code's program `name`, or of the first of PROGRAMS on PATH; raise UsageError without it."""
     for candidate in [name] if name else PROGRAMS:
         if found := shutil.which(candidate):
             return found
@@ -214,11 +199,7 @@ def own_program() -> Path | None:
 
 
 def run(program: str, *arguments: str) -> str:
-    """Run `program` and return its standard output.
-
-    Raises:
-        UsageError: it failed, or took too long.
-    """
+    """Run `program` and return its standard output; raise UsageError if it failed, or took too long."""
     words = " ".join([Path(program).name, *arguments])
     try:
         done = subprocess.run(

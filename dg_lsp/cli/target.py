@@ -39,11 +39,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """Read `FILE:LINE`, `FILE:LINE:COLUMN` or `FILE::name`.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """Read `FILE:LINE`, `FILE:LINE:COLUMN` or `FILE::name`."""
     if named := _NAMED.fullmatch(text):
         return Target(Path(named["path"]), name=named["name"])
     place = _PLACE.fullmatch(text)
@@ -56,12 +52,7 @@ def parse_target(text: str) -> Target:
 
 
 def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] = ()) -> tuple[Document, Gap]:
-    """Read the file of `target`, which may hold `macros`, and find its gap; without a column the line's end is meant.
-
-    Raises:
-        DocumentError, UnknownLanguage: the file cannot be read. NoGap: nothing can be filled there.
-        UsageError: the line is not in the file, or the kind does not go with a name.
-    """
+    """Read the file of `target`, which may hold `macros`, and find its gap; without a column, at the line's end."""
     document = read_document(target.path, macros)
     if target.name:
         if kind not in (None, "function_body", "holes"):
@@ -86,11 +77,7 @@ def cursor_of(target: Target, document: Document) -> int:
 
 
 def check_wanted(path: Path, settings: Settings) -> None:
-    """Check that the settings let the file at `path` be filled; it is not read.
-
-    Raises:
-        UsageError: it is excluded, or git ignores it and such files are left out.
-    """
+    """Raise UsageError if the settings keep the file at `path` from being filled; it is not read."""
     if why := why_excluded(path, settings):
         raise UsageError(f"{path} is {why}")
 
@@ -112,13 +99,10 @@ def why_excluded(path: Path, settings: Settings) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Check that the file at `path` may be replaced.
+    """Raise UsageError if the file at `path`, or the folder that holds it, is read-only.
 
     A mode without any write permission counts even for root, whom no permission stops: version control and generators
     protect files that way.
-
-    Raises:
-        UsageError: the file, or the folder that holds it, is read-only.
     """
     file = path.resolve()
     for place, what in ((file, "is read-only"), (file.parent, "is a read-only folder")):
@@ -134,12 +118,11 @@ def check_writable(path: Path) -> None:
 
 
 def replace_file(path: Path, old: bytes, new: bytes) -> None:
-    """Replace the text `old` of the file at `path` by `new` at once. Mode, owner and links stay.
+    """Replace the text `old` of the file at `path` by `new`; raise UsageError if it holds another text.
+
+    Mode, owner and links stay.
 
     A file with several hard links is written in place, so that all its names keep showing one text.
-
-    Raises:
-        UsageError: the file no longer contains `old`, or cannot be written.
     """
     check_writable(path)
     path = path.resolve()

@@ -102,12 +102,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train as `arguments` say; return 0 when an export was written.
-
-    Raises:
-        UsageError: the options do not go together, the checkpoint to begin with is missing, or there is too little to
-            learn from.
-    """
+    """Train as `arguments` say; return 0 when an export was written."""
     if arguments.repo and not arguments.repo.is_dir():
         raise UsageError(f"there is no folder {arguments.repo}; name one with --repo")
     if not arguments.base:

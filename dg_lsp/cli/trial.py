@@ -114,9 +114,6 @@ class Judge:
 
         1. The first with which the command passes.  2. Else the one with which most tests pass, if these are more than
         before, and no more fail. A command that other stubs fail, too, so keeps what passes.
-
-        Raises:
-            UsageError: somebody else has changed the file.
         """
         # 1.
         name, old = stub.gap.name, stub.document.data
@@ -159,11 +156,7 @@ def backup_of(path: Path) -> Path:
 
 
 def check_no_backup(path: Path) -> None:
-    """Check that no earlier run was killed in the middle of a trial of `path`.
-
-    Raises:
-        UsageError: one was, and its backup still exists.
-    """
+    """Raise UsageError if an earlier run was killed in the middle of a trial of `path`."""
     backup = backup_of(path)
     if backup.exists():
         raise UsageError(

@@ -1,9 +1,15 @@
-"""The checkpoints of this machine: the one that `auto` means just now, and those of the model menu.
+"""The checkpoints of this machine: the one that `auto` means just now, those of the model menu, and the fetch of one.
 
-Both go by what was measured, free memory, and engines that hold a checkpoint already.
+The choice and the menu go by what was measured, free memory, and engines that hold a checkpoint already.
 """
 
+import asyncio
+import json
+import os
+import signal
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +31,8 @@ from dg_lsp.engine.runtime import address_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import AUTO, Settings
 
+_PATIENCE = 5.0  # seconds in which an interrupted fetch ends the package clients that it has started
+_LONGEST = 1 << 20  # bytes of a line
 # Bytes that an engine takes beside its weights, and those as a multiple of their files.
 _LIBRARIES, _LOADED = 500_000_000, 1.15
 
@@ -89,6 +97,42 @@ def room_for(name: str, settings: Settings) -> int:
     return free("cpu")[0]
 
 
+async def fetch(name: str, tell: Callable[[str, int | None], None]) -> None:
+    """Fetch the checkpoint `name` in a process; `tell` is called with each message and its percentage, if it has one.
+
+    Cancelling ends the process; the next fetch continues from what it has got.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command(name),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        limit=_LONGEST,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    said = ""
+    try:
+        async for line in process.stdout:
+            try:
+                message = json.loads(line)
+                tell(str(message["say"]), message["percent"])
+            except (ValueError, LookupError, TypeError):
+                said = line.decode("utf-8", "replace").strip() or said
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            await _end(process)
+    if process.returncode:
+        why = said.removeprefix("dg-lsp: error: ") or f"it ended with exit code {process.returncode}"
+        raise EngineError(f"{name} was not fetched: {why}")
+
+
+def command(name: str) -> list[str]:
+    """Return the command line of the process. With -P no module is taken from the current folder."""
+    return [sys.executable, "-P", "-m", "dg_lsp", "fetch", name, "--json"]
+
+
 def _model(name: str, settings: Settings, held: int, speed: float) -> Model:
     """Return the entry for the checkpoint `name`; `speed` is that of this machine, as of `_speed`."""
     offered, known, folder = OFFERED.get(name), measured(name), folder_of(name)
@@ -125,3 +169,18 @@ def _size(folder: Path) -> int:
     """Return the bytes of a checkpoint's files."""
     files = [folder] if folder.is_file() else folder.glob("*")
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Interrupt a process, and kill it with all that it has started if it does not end."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)
+    # Not by `wait`, which waits for the other end of the pipe, too, and what it has started may have that.
+    end = time.monotonic() + _PATIENCE
+    while process.returncode is None and time.monotonic() < end:
+        await asyncio.sleep(0.02)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.stdout is not None
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.stdout.read(), _PATIENCE)

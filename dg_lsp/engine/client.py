@@ -1,12 +1,17 @@
-"""The client of an engine process: HTTP over a Unix socket. Knows the wire; starts none."""
+"""An engine process as its clients see it: its answers over HTTP, its states in words, its pace.
+
+Knows the wire; starts none.
+"""
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import httpcore2
 import httpx2
@@ -26,45 +31,89 @@ from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.wire import Failure, Loading
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.text.documents.document import whole
-from dg_lsp.text.messages import Draft, Fill, Infill, Status
+from dg_lsp.text.messages import OFF, Draft, Fill, Infill, Priority, State, Status
 
 # Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
 SILENCE = 15.0
 
 _END = 1.0  # seconds for the end of a stream after its last line
+# Milliseconds that ghost text usually takes in a slow engine; the user has typed on by then.
+SLOW = 1000.0
+_FILLS = 8  # ghost texts that are looked at
+_FEW = 3  # with fewer than that nothing is said
+_FIX = "set the effort or prefixBytes lower, take a smaller checkpoint (embedded is the smallest), or run it on a GPU"
 
 # An answer that no engine gives: not packed as it says, or not in the format of `wire`.
 _UNREADABLE = (httpx2.DecodingError, wire.WireError)
 
 
+class Pace:
+    """The times of the last fills for ghost text."""
+
+    def __init__(self) -> None:
+        self._took: deque[float] = deque(maxlen=_FILLS)
+        self._off = ""
+
+    def after(self, event: Draft | Fill, priority: Priority) -> Status:
+        """Return the status of the engine after the last `event` of an answer, which is noted if it is a Fill."""
+        if isinstance(event, Draft):
+            return Status(self.state, 1.0, self.why)
+        self.note(event, priority)
+        return Status(self.state, 1.0, self.why, milliseconds=event.milliseconds, steps=event.steps)
+
+    def note(self, fill: Fill, priority: Priority) -> None:
+        """Keep the time of `fill`, if it was for ghost text, or why there is none; other fills may take long."""
+        if priority == "ghost":
+            self._off = fill.refusal if fill.refusal.startswith(OFF) else ""
+            if not self._off:
+                self._took.append(fill.milliseconds)
+
+    @property
+    def usual(self) -> float:
+        """The median of the milliseconds that they took; 0 while they are few."""
+        return median(self._took) if len(self._took) >= _FEW else 0.0
+
+    @property
+    def state(self) -> State:
+        """The state of an engine that waits for work: "ready", or "slow"."""
+        return "slow" if self._off or self.usual > SLOW else "ready"
+
+    @property
+    def why(self) -> str:
+        """Return how to fix the state "slow", as a sentence; empty if the engine is not slow."""
+        if self._off or self.usual <= SLOW:
+            return self._off
+        return (
+            f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_FIX}"
+        )
+
+
 class RemoteEngine:
     """The engine that is found at `place`, as `runtime.Address` has it, or that an HTTP client reaches.
 
-    tell: called with the share of the loading that is done, 0 to 1. silence: seconds without a line after which the
-    engine counts as dead. heard: time.monotonic() of its last word in any answer; 0 before the first.
+    tell: called with a Status whenever it changes. silence: seconds without a line after which the engine counts as
+    dead. pace: that of its fills. heard: time.monotonic() of its last word in any answer; 0 before the first.
     """
 
     def __init__(
         self,
         place: Path | httpx2.AsyncClient,
-        tell: Callable[[float], None] = lambda _: None,
+        tell: Callable[[Status], None] = lambda _: None,
         silence: float = SILENCE,
+        pace: Pace | None = None,
     ) -> None:
-        self._tell = tell
+        self._tell, self._pace = tell, pace or Pace()
         self.heard = 0.0
         self._client = _client_of(place, silence) if isinstance(place, Path) else place
         self._place = place if isinstance(place, Path) else place.base_url
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request.
-
-        Raises:
-            EngineAbsent, EngineDied, EngineSilent, EngineStrange, EngineFailed: see their docstrings. EngineError: this
-                request failed; the engine still works.
-        """
+        """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request."""
         request = replace(request, session=whole(request.session))
         headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
-        body, answered = wire.pack(request), False
+        body, answered, last = wire.pack(request), False, None
+        # Work that nobody has asked for keeps nobody waiting.
+        tell = (lambda _: None) if request.priority == "ahead" else self._tell
         try:
             async with self._client.stream("POST", "/v1/infill", json=body, headers=headers) as answer:
                 if answer.status_code != 200:
@@ -75,10 +124,13 @@ class RemoteEngine:
                     answered, self.heard = True, time.monotonic()
                     event = wire.event(line)
                     if isinstance(event, Loading):
-                        self._tell(event.done)
+                        self._tell(Status("loading", event.done))
                     elif isinstance(event, Failure):
                         raise (EngineFailed if event.failed else EngineError)(event.message)
                     elif event is not None:
+                        if last is None:
+                            tell(Status("busy", 1.0))
+                        last = event
                         yield event
                     if isinstance(event, Fill):
                         # Read to its end, the stream leaves a connection that can be used again.
@@ -88,14 +140,14 @@ class RemoteEngine:
                         return
         except (httpx2.HTTPError, OSError, wire.WireError) as error:
             raise self._broken(error, answered=answered) from error
+        finally:
+            # The engine is free again, also after a cancellation.
+            if last is not None:
+                tell(self._pace.after(last, request.priority))
         raise EngineDied("the engine ended in the middle of an answer; the next request starts it again")
 
     async def status(self, patience: float = SILENCE) -> Status:
-        """Return the engine's status; an engine that does not answer within `patience` seconds counts as silent.
-
-        Raises:
-            EngineAbsent, EngineDied, EngineSilent, EngineStrange: see their docstrings.
-        """
+        """Return the engine's status; an engine that does not answer within `patience` seconds counts as silent."""
         ask = partial(self._client.get, "/v1/status", timeout=patience)
         try:
             try:
@@ -118,11 +170,7 @@ class RemoteEngine:
             raise EngineDied("the engine does not answer; end it with dg-lsp engine stop") from error
 
     async def stop(self) -> None:
-        """Ask the engine to exit.
-
-        Raises:
-            EngineAbsent, EngineDied: see their docstrings.
-        """
+        """Ask the engine to exit."""
         try:
             await self._client.post("/v1/stop", timeout=2)
         except httpx2.ConnectError as error:
@@ -151,6 +199,13 @@ class RemoteEngine:
         return EngineDied("the engine died in the middle of an answer; the next request starts it again")
 
 
+def name_of_state(status: Status) -> str:
+    """Return the state as it is shown everywhere: `loading 40 %`, `failed: CAUSE AND FIX`, else its own word."""
+    if status.state == "loading":
+        return f"loading {status.done * 100:.0f} %"
+    return f"failed: {status.why}" if status.state == "failed" else status.state
+
+
 def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
     """Return an HTTP client of the engine of this user at `path`."""
     # Without `trust_env=False` a proxy from the environment would be used.
@@ -163,11 +218,7 @@ def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:
 
 
 def _refusal(answer: httpx2.Response) -> EngineError:
-    """Return the error for an `answer` with another status than 200.
-
-    Raises:
-        WireError: it is no answer of an engine.
-    """
+    """Return the error for an `answer` with another status than 200."""
     try:
         failure = wire.event(answer.content.decode("utf-8", "replace"))
     except wire.WireError:

@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.http import (
+    Backoff,
     EngineAbsent,
     EngineSilent,
     EngineStrange,
     attempting,
-    open_client,
+    client_options,
     reaching,
     refusal_of,
     said_in,
@@ -106,11 +106,7 @@ class Answer:
 
 
 def answer_of(data: Any, slots: int) -> Answer:
-    """Return the answer in `data` to a request for a canvas of `slots`.
-
-    Raises:
-        EngineStrange: `data` is no such answer.
-    """
+    """Return the answer in `data` to a request for a canvas of `slots`."""
     try:
         choice = data["choices"][0]
         logs = choice["logprobs"]
@@ -130,16 +126,15 @@ class VllmServer:
 
     encode: our tokenizer. slots: the length of the longest canvas. served: its own description, once it was checked.
     backoff: when it may be asked again.
-
-    Raises:
-        EngineError: the certificates of the settings cannot be read.
     """
 
     def __init__(self, settings: Settings, encode: Callable[[str], tuple[int, ...]], slots: int) -> None:
         self._settings, self._url = settings, address_in(settings.engine_url)
         self._encode, self._slots = encode, slots
         limits = httpx2.Limits(max_keepalive_connections=AT_ONCE, keepalive_expiry=_KEPT)
-        self._client = open_client(settings, trusted(settings.engine_ca), _ANSWER, limits)
+        self._client = httpx2.AsyncClient(
+            **client_options(settings, trusted(settings.engine_ca), _ANSWER), limits=limits
+        )
         self._turns = asyncio.Semaphore(AT_ONCE)
         self.served: Served | None = None
         self.backoff = Backoff(first=1.0)
@@ -152,21 +147,13 @@ class VllmServer:
         return f"{_NAME} {self.served.version}" if self.served else _NAME
 
     def connect(self) -> Served:
-        """Check the server, unless that was done since it was last away.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
-        """
+        """Check the server, unless that was done since it was last away."""
         self.served = self.served or self._begin(self._checked()).result()
         return self.served
 
     @contextmanager
     def denoising(self, rows: Callable[[Served], Sequence[Asked]]) -> Iterator[list["Future[Answer]"]]:
-        """Ask for the canvases that `rows` makes for the server; at the end of the block those left are cancelled.
-
-        Raises:
-            EngineBusy: the server takes no more for now, or was away a moment ago. EngineError: there is no answer.
-        """
+        """Ask for the canvases that `rows` makes for the server; at the end of the block those left are cancelled."""
         futures = list[Future[Answer]]()
         try:
             with attempting(self.backoff):
@@ -196,9 +183,6 @@ class VllmServer:
 
         1. Its version.  2. Its model.  3. Its tokenizer, by a line of code.  4. Its parameters: a request with a pin
         beyond the canvas must be refused for that; a server that does not know pins would answer it.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
         """
         try:
             # 1.

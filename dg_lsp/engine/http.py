@@ -1,9 +1,10 @@
-"""HTTP connections to an engine: to the user's own by a Unix socket, to a server by TLS, with a token and a proxy."""
+"""HTTP connections to an engine: by a Unix socket, or by TLS with a token and a proxy; and pauses after failures."""
 
 import asyncio
 import os
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,7 +18,6 @@ import httpx2
 from anyio.abc import SocketStream
 from httpcore2._backends.anyio import AnyIOStream
 
-from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.runtime import is_own
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import Settings, address_in, is_loopback, path_of
@@ -29,6 +29,7 @@ CONNECT = 10.0  # seconds for a connection to a server and its handshake
 _SHORTEST = 0.5  # seconds between two attempts at a busy server at least
 _TOKEN = 4096  # bytes of a token's file
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # variables of OpenSSL
+LONGEST = 60.0  # seconds of a pause after a failure
 
 
 class EngineAbsent(EngineError):
@@ -59,9 +60,46 @@ class EngineForeign(EngineError):
     """The process that listens at the socket belongs to another user; it got nothing."""
 
 
-def open_client(settings: Settings, verify: Trust, read: float, limits: httpx2.Limits) -> httpx2.AsyncClient:
-    """Open an HTTP client of the server at `settings.engine_url`, as `client_options` describe it."""
-    return httpx2.AsyncClient(**client_options(settings, verify, read), limits=limits)
+class Backoff:
+    """The times at which an engine that failed may be asked or started again, and the reason for each pause.
+
+    Each pause is twice as long as the one before. first: the seconds after a first failure, which may be an accident.
+    count: all failures so far; an attempt is identified by the count at its beginning, so that the requests that one
+    failure left open count once.
+    """
+
+    def __init__(self, first: float) -> None:
+        self._first, self._in_a_row, self._not_before = first, 0, 0.0
+        self.count = 0
+        self.why = EngineError("")
+
+    @property
+    def left(self) -> float:
+        """The seconds until the next attempt; 0 or less if it may be now."""
+        return self._not_before - time.monotonic()
+
+    def fail(self, why: EngineError, count: int, wait: float = 0.0) -> bool:
+        """Note that the attempt that began after `count` failures failed; return False if that is known already.
+
+        wait: the seconds that the engine itself asked for; 0 if it did not.
+        """
+        if count != self.count:
+            return False
+        self.count += 1
+        # Failures that are long apart are accidents, also where no fill came to its end between them.
+        accident = time.monotonic() > self._not_before + LONGEST
+        self._in_a_row, self.why = 1 if accident else self._in_a_row + 1, why
+        pause = wait or (self._first if self._in_a_row == 1 else 2.0 ** (self._in_a_row - 1))
+        self._not_before = time.monotonic() + min(pause, LONGEST)
+        return True
+
+    def succeed(self) -> None:
+        """Note that an attempt succeeded: the next failure is a first one again."""
+        self._in_a_row = 0
+
+    def retry(self) -> None:
+        """End the pause."""
+        self._not_before = time.monotonic()
 
 
 def client_options(settings: Settings, verify: Trust, read: float) -> dict[str, Any]:
@@ -89,11 +127,7 @@ def client_options(settings: Settings, verify: Trust, read: float) -> dict[str, 
 
 @contextmanager
 def reaching(settings: Settings, name: str) -> Iterator[None]:
-    """Raise the engine's errors in place of the HTTP library's; they say that the server is `name`, and where it is.
-
-    Raises:
-        EngineSilent, EngineRefused, EngineAbsent: there is no answer.
-    """
+    """Raise the engine's errors in place of the HTTP library's; they say that the server is `name`, and where it is."""
     url = address_in(settings.engine_url)
     try:
         yield
@@ -122,11 +156,7 @@ def in_the_way(settings: Settings, cause: BaseException | None) -> EngineError |
 
 @contextmanager
 def attempting(backoff: Backoff) -> Iterator[None]:
-    """Ask a server in the block, unless it was away or busy a moment ago, and note in `backoff` how that ended.
-
-    Raises:
-        EngineBusy: it may not be asked yet; the message has the reason and the seconds that are left.
-    """
+    """Ask a server in the block, and note in `backoff` how that ended; raise EngineBusy in a pause."""
     if (left := backoff.left) > 0:
         raise EngineBusy(f"{backoff.why} (it is asked again in {left:.0f} s)", left)
     count = backoff.count
@@ -173,11 +203,7 @@ def busy_for(answer: httpx2.Response) -> float | None:
 
 
 def check_leaving(request: Infill, globs: tuple[str, ...]) -> None:
-    """Refuse a request with text of a file that must not leave this machine.
-
-    Raises:
-        EngineError: one of `globs` names it.
-    """
+    """Raise EngineError if a request has text of a file that one of `globs` keeps on this machine."""
     for name in (request.session, *(piece.path for piece in request.context)):
         if reason := _kept_here(name, globs):
             raise EngineError(reason)
@@ -229,11 +255,7 @@ def _untrusted(settings: Settings, url: str, words: str) -> str:
 
 
 def trusted(certificates: str) -> Trust:
-    """Return the check of servers' certificates: by the file `certificates`, or by this system's.
-
-    Raises:
-        EngineError: the file holds no certificate, or cannot be read.
-    """
+    """Return the check of servers' certificates: by the file `certificates`, or by this system's."""
     # The HTTP library reads these variables only where it may use a proxy, which it may not on this machine.
     file, folder = (os.environ.get(name) for name in _AUTHORITIES)
     if not certificates and not file and not folder:
@@ -250,11 +272,7 @@ def trusted(certificates: str) -> Trust:
 
 
 def token_in(path: Path) -> str:
-    """Return the token in the file `path`.
-
-    Raises:
-        EngineRefused: it holds none, or other users may read it.
-    """
+    """Return the token in the file `path`; raise EngineRefused if it holds none, or other users may read it."""
     try:
         with path_of(str(path)).open("rb") as file:
             token = file.read(_TOKEN).decode("ascii").strip()
@@ -272,13 +290,10 @@ class SameUser(httpcore2.AnyIOBackend):
     """A network backend for engines of this user: it checks the process at the other end before a byte is sent."""
 
     async def connect_unix_socket(self, path: str, timeout: float | None = None, *_: Any, **__: Any) -> Any:
-        """Return a connection to the Unix socket at `path`.
+        """Return a connection to the Unix socket at `path`; raise EngineForeign if it is another user's.
 
         anyio's own stream for Unix sockets fails if a wait is cancelled just as bytes come (anyio issue 1267); its
         stream for any other socket does not, so it gets that one.
-
-        Raises:
-            EngineForeign: another user's process listens there. ConnectError, ConnectTimeout: nobody answers.
         """
         connection = socket.socket(socket.AF_UNIX)
         try:

@@ -17,8 +17,8 @@ import httpx2
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
-from dg_lsp.engine.backoff import Backoff
 from dg_lsp.engine.http import (
+    Backoff,
     EngineStrange,
     attempting,
     client_options,
@@ -65,9 +65,6 @@ class LlamaServer:
     """The server at `settings.engine_url`, which is asked from the model's thread.
 
     device: which llama.cpp it is and what it serves, once it has been asked. backoff: when it may be asked again.
-
-    Raises:
-        EngineError: the certificates of the settings cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -76,11 +73,7 @@ class LlamaServer:
         self.device, self.backoff = NAME, Backoff(first=1.0)
 
     def connect(self) -> None:
-        """Check that the server can fill gaps; no text of a user is sent.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
-        """
+        """Check that the server can fill gaps; no text of a user is sent."""
         with reaching(self._settings, NAME):
             found = self._client.get("/props")
             if found.status_code != 200:
@@ -101,11 +94,7 @@ class LlamaServer:
         self.device = f"{NAME} {build}, {posixpath.basename(path)}"
 
     def write(self, body: dict[str, Any]) -> Generator[Written, None, None]:
-        """Yield the text so far at each sign of life. To close the generator closes the connection, and ends the work.
-
-        Raises:
-            EngineBusy, EngineAbsent, EngineSilent, EngineRefused, EngineError: there is no answer.
-        """
+        """Yield the text so far at each sign of life. Closing the generator closes the connection and ends the work."""
         with (
             attempting(self.backoff),
             reaching(self._settings, NAME),
@@ -122,11 +111,7 @@ class LlamaServer:
 
 
 def _written(lines: Iterator[str]) -> Iterator[Written]:
-    """Yield the text so far after each event in the `lines` of a stream.
-
-    Raises:
-        EngineStrange: a line is no event of llama.cpp's.
-    """
+    """Yield the text so far after each event in the `lines` of a stream."""
     written = Written()
     for line in lines:
         if line.startswith("error"):
@@ -223,11 +208,7 @@ def _candidates(request: Infill, written: Written, begin: int, number: int) -> l
 
 
 class LlamaEngine(ForeignEngine):
-    """The engine whose drafts come from the server at `settings.engine_url`.
-
-    Raises:
-        EngineError: the certificates of the settings cannot be read.
-    """
+    """The engine whose drafts come from the server at `settings.engine_url`."""
 
     def __init__(self, settings: Settings) -> None:
         server = LlamaServer(settings)

@@ -85,11 +85,7 @@ class LocalEngine:
 
     @classmethod
     def open(cls, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> "LocalEngine":
-        """Load the checkpoint that `settings` name; `progress` is called with a few words before each part of the work.
-
-        Raises:
-            EngineError: the checkpoint cannot be used; the message says what to do.
-        """
+        """Load the checkpoint that `settings` name; `progress` is called with a few words before each step."""
         thread = _model_thread()
         try:
             run, device, hits, weights, read = thread.submit(_load, settings, progress).result()
@@ -120,9 +116,6 @@ class LocalEngine:
 
         Live infills take turns by the step (`Turns`). One whose deadline passes before its first turn is answered with
         that reason as long as others wait: a late text would make theirs late, too.
-
-        Raises:
-            EngineBusy: too many infills are live.
         """
         loop = asyncio.get_running_loop()
         came, steps = loop.time(), None
@@ -220,11 +213,7 @@ class ForeignEngine(LocalEngine):
         self.server = server
 
     async def connect(self) -> None:
-        """Check the server; that is done again by the next infill where the server was away.
-
-        Raises:
-            EngineError: it cannot be used; the message says why.
-        """
+        """Check the server; that is done again by the next infill where the server was away."""
         await asyncio.to_thread(self.server.connect)
         self.device = self.server.device
 

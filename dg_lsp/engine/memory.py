@@ -47,11 +47,7 @@ def loading(progress: Callable[[str], None] = lambda _: None) -> Iterator[None]:
 
 
 def check(path: Path, device: str, cache: int = 0, bits: int = 16) -> None:
-    """Refuse the checkpoint in `path` if `device` has not enough free memory for it and `cache` bytes beside it.
-
-    Raises:
-        EngineError: there is too little; the message names the engines that hold memory.
-    """
+    """Raise EngineError if `device` has too little free memory for the checkpoint in `path` and `cache` bytes."""
     # With a network split over devices the user has chosen how much goes where.
     if "+" in device:
         return

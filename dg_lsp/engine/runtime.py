@@ -83,11 +83,7 @@ def shorten(log: int) -> None:
 
 
 def address_of(settings: Settings) -> Address:
-    """Return the address of the engine of `settings`: one for each wire version, checkpoint, device and `weight_bits`.
-
-    Raises:
-        EngineError: the directory cannot be used, or its path is too long.
-    """
+    """Return the address of the engine of `settings`, one for each wire version, checkpoint, device and bits."""
     digest = digest_of(settings.checkpoint)
     device = re.sub(r"\W", "", _device(settings))[:12]
     bits = "" if settings.weight_bits == 16 else f"-{settings.weight_bits}"

@@ -41,11 +41,7 @@ class ScriptedEngine:
         self.queue = self.hits = 0
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield the drafts and the answer.
-
-        Raises:
-            EngineError: the engine was closed.
-        """
+        """Yield the drafts and the answer."""
         if self.closed:
             raise EngineError("the engine is closed; open another")
         self.requests.append(request)
@@ -68,11 +64,7 @@ class ScriptedEngine:
 
 
 def open_scripted(name: str) -> ScriptedEngine:
-    """Return the engine called `scripted` or `scripted:STEPS:MILLISECONDS`.
-
-    Raises:
-        EngineError: `name` is neither.
-    """
+    """Return the engine called `scripted` or `scripted:STEPS:MILLISECONDS`."""
     _, *numbers = name.split(":")
     if len(numbers) not in (0, 2) or not all(n.isdigit() for n in numbers):
         raise EngineError(f"{name!r} is no scripted engine; write scripted or scripted:STEPS:MILLISECONDS")

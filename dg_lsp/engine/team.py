@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import httpx2
 
-from dg_lsp.engine.backoff import Backoff
-from dg_lsp.engine.client import SILENCE, RemoteEngine
+from dg_lsp.engine.client import SILENCE, Pace, RemoteEngine
 from dg_lsp.engine.http import (
     CONNECT,
+    Backoff,
     EngineAbsent,
     EngineDied,
     EngineFailed,
@@ -26,13 +26,12 @@ from dg_lsp.engine.http import (
     EngineSilent,
     EngineStrange,
     check_leaving,
+    client_options,
     in_the_way,
-    open_client,
     pause_after,
     trusted,
 )
 from dg_lsp.engine.resident import ResidentEngine
-from dg_lsp.engine.states import Pace, telling
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.settings import Settings, check_url, is_team
@@ -66,11 +65,7 @@ def open_engine(
 
 
 async def load(engine: "TeamEngine | ResidentEngine", tell: Callable[[Status], None]) -> Status:
-    """Start `engine` and wait until it is loaded; `tell` is called with each status meanwhile. Return the last one.
-
-    Raises:
-        EngineError: it does not start; the message says what to do.
-    """
+    """Start `engine` and wait until it is loaded; `tell` is called with each status meanwhile. Return the last one."""
     status = await engine.start()
     while status.state in ("starting", "loading"):
         await asyncio.sleep(_FOLLOW)
@@ -114,9 +109,6 @@ class TeamEngine:
 
         1. Refuse what must not leave this machine.  2. Ask the server, unless it was away or busy a moment ago.
         3. If it is, or is slow, and nothing has come yet, ask the engine of this machine, if the settings say so.
-
-        Raises:
-            EngineBusy: the server takes no more for now. EngineError: there is no answer; the message says what to do.
         """
         # 1.
         check_leaving(request, self._settings.exclude)
@@ -144,11 +136,7 @@ class TeamEngine:
                 yield event
 
     async def start(self) -> Status:
-        """Open connections and return the server's status; with the fallback, that of this machine's engine.
-
-        Raises:
-            EngineError: it cannot be used; the message says what to do.
-        """
+        """Open connections and return the server's status; with the fallback, that of this machine's engine."""
         try:
             status = await self._agree()
         except _AWAY as error:
@@ -194,12 +182,9 @@ class TeamEngine:
             self._keep_open()
             try:
                 async with aclosing(lane.remote.infill(sent)) as events:
-                    with telling(request.priority, self._pace, self._say) as note:
-                        event: Draft | Fill | None = await self._first(events)
-                        while event is not None:
-                            note(event)
-                            yield event
-                            event = await anext(events, None)
+                    yield await self._first(events)
+                    async for event in events:
+                        yield event
                 whole = True
                 return
             except (EngineAbsent, EngineDied) as error:
@@ -215,11 +200,7 @@ class TeamEngine:
                 lane.busy, lane.open = False, whole
 
     async def _agree(self) -> Status:
-        """Return the server's status.
-
-        Raises:
-            EngineError: it does not answer, or speaks another version of the wire.
-        """
+        """Return the server's status; raise EngineFailed if it speaks another version of the wire."""
         lane = self._lane()
         try:
             status = await lane.remote.status(CONNECT)
@@ -246,8 +227,8 @@ class TeamEngine:
         if self._trusted is None:
             self._trusted = trusted(self._settings.engine_ca)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=1, keepalive_expiry=_KEPT)
-        client = open_client(self._settings, self._trusted, SILENCE, limits)
-        lane = _Lane(client, RemoteEngine(client, self._loading))
+        client = httpx2.AsyncClient(**client_options(self._settings, self._trusted, SILENCE), limits=limits)
+        lane = _Lane(client, RemoteEngine(client, self._say, pace=self._pace))
         self._lanes.append(lane)
         return lane
 
@@ -263,11 +244,7 @@ class TeamEngine:
             task.add_done_callback(self._background.discard)
 
     async def _first(self, events: AsyncGenerator[Draft | Fill, None]) -> Draft | Fill:
-        """Wait for the first event; with the engine of this machine in reserve, only for _SLOW seconds.
-
-        Raises:
-            EngineSilent: it did not come.
-        """
+        """Wait for the first event; where this machine's engine can fill, raise EngineSilent after _SLOW seconds."""
         try:
             async with asyncio.timeout(_SLOW if self._settings.engine_fallback else None):
                 return await anext(events)
@@ -292,9 +269,6 @@ class TeamEngine:
     def _say_here(self, status: Status) -> None:
         why = f"{self._backoff.why}; the engine of this machine fills meanwhile"
         self._tell(status if status.state == "failed" else replace(status, why=why))
-
-    def _loading(self, done: float) -> None:
-        self._say(Status("loading", done))
 
     def _say(self, status: Status) -> None:
         self._tell(replace(status, checkpoint=self._agreed.checkpoint if self._agreed else ""))

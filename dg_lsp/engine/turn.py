@@ -51,11 +51,7 @@ class Turns:
 
     @contextmanager
     def seat(self, request: Infill) -> Iterator[Seat]:
-        """Hold a seat for `request` during the block.
-
-        Raises:
-            EngineBusy: all seats are taken.
-        """
+        """Hold a seat for `request` during the block; raise EngineBusy if all are taken."""
         if len(self._seats) >= self._most:
             raise EngineBusy(
                 f"the engine is busy: {len(self._seats)} fills are asked for already; try again later"

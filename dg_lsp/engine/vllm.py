@@ -62,12 +62,7 @@ class VllmDenoiser:
     def denoise(
         self, cache: PrefixCache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None
     ) -> Iterator[Step]:
-        """Ask for each row of `sampler.canvas`; yield a Step when rows have come, and each second.
-
-        Raises:
-            OutOfTime: the deadline passed before the first row came, or the request was cancelled. EngineError: there
-                is no answer.
-        """
+        """Ask for each row of `sampler.canvas`; yield a Step when rows have come, and each second."""
         budget, number = current(BOT), 0
         rows = partial(_rows, cache.tokens, sampler, schedule, watch)
         with self.server.denoising(rows) as futures:
@@ -94,11 +89,7 @@ def _rows(
     watch: Tensor | None,
     served: Served,
 ) -> list[Asked]:
-    """Return the request for each row of `sampler.canvas` behind `prompt`.
-
-    Raises:
-        EngineError: the prompt and a canvas are longer than the server takes.
-    """
+    """Return the request for each row of `sampler.canvas` behind `prompt`."""
     canvas, watched = sampler.canvas, _watched(watch, sampler.canvas.length)
     if len(prompt) + canvas.length > served.longest:
         raise EngineError(
@@ -162,11 +153,7 @@ def _likelihood(answer: Answer | None, slot: int, token: int) -> float:
 
 
 class VllmEngine(ForeignEngine):
-    """The engine whose network is the server at `settings.engine_url`, with the tokenizer of `settings.checkpoint`.
-
-    Raises:
-        EngineError: there is no such tokenizer, or the certificates cannot be read.
-    """
+    """The engine whose network is the server at `settings.engine_url`, with the tokenizer of `settings.checkpoint`."""
 
     server: VllmServer
 

@@ -76,11 +76,7 @@ def line(name: str, value: Any) -> bytes:
 
 
 def event(line: str) -> Draft | Fill | Loading | Failure | None:
-    """Return the record in a line of an answer; None for a beat, and for a record of a newer installation.
-
-    Raises:
-        WireError: it is no such line.
-    """
+    """Return the record in a line of an answer; None for a beat, and for a record of a newer installation."""
     values = parsed(line)
     if not isinstance(values, dict) or len(values) != 1:
         raise WireError("a line is a JSON object with one name")
@@ -89,11 +85,7 @@ def event(line: str) -> Draft | Fill | Loading | Failure | None:
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the record in the JSON `text`.
-
-    Raises:
-        WireError: it is no JSON.
-    """
+    """Return the record in the JSON `text`; raise WireError if it is no JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -139,11 +131,7 @@ def _types(kind: type) -> dict[str, Any]:
 
 
 def _value(kind: Any, value: Any) -> Any:
-    """Return `value`, which comes from JSON, as the type `kind` of a record's field.
-
-    Raises:
-        WireError: it has another type.
-    """
+    """Return `value`, which comes from JSON, as the type `kind` of a field; raise WireError if it is another."""
     if isinstance(kind, type) and is_dataclass(kind):
         return unpack(kind, value)
     within = get_args(kind)

@@ -48,11 +48,7 @@ async def choose_first(_: StubStarted, __: Sequence[Document]) -> tuple[int | No
 
 
 def stubs_of(document: Document) -> list[Gap]:
-    """Return the bodies of all functions of `document` that are not written yet, in the order of the text.
-
-    Raises:
-        UnknownLanguage: the document's language has no grammar.
-    """
+    """Return the bodies of all functions of `document` that are not written yet, in the order of the text."""
     return [gap for gap in find_gaps(document, 0, len(document.data)) if gap.stub]
 
 
@@ -69,10 +65,6 @@ async def fill_stubs(
 
     1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the fill that
     `choose` takes.
-
-    Raises:
-        EngineError: the engine gives no answer. UnknownLanguage: the document's language has no grammar.
-        OutOfTime: the text takes too long to read.
     """
     done, number = 0, 0
     while True:

@@ -36,11 +36,7 @@ class Ahead:
         return (expected.uri, expected.data) == (document.uri, document.data)
 
     async def ended(self, document: Document, cursor: int) -> None:
-        """Wait for the end of the work for `cursor` of `document`; return at once if there is none.
-
-        Raises:
-            NoGap, EngineError: there is nothing to offer.
-        """
+        """Wait for the end of the work for `cursor` of `document`; return at once if there is none."""
         if self._work is not None and self.is_for(document) and self._work[1] == cursor:
             task = self._work[2]
             await asyncio.wait([task])

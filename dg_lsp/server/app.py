@@ -13,15 +13,13 @@ from lsprotocol import types
 
 import dg_lsp
 from dg_lsp.server.client import Client
-from dg_lsp.server.handlers import command, configuration, documents, files, lifecycle, models
+from dg_lsp.server.handlers import command, documents, feedback, lifecycle, models
 from dg_lsp.server.handlers.code_action import ACTION, SELECTION, code_action, resolve
 from dg_lsp.server.handlers.context import Context
-from dg_lsp.server.handlers.dismissed import dismissed
 from dg_lsp.server.handlers.inline_completion import inline_completion
 from dg_lsp.server.handlers.next_edit import dismiss, next_edit
 from dg_lsp.server.handlers.status import status
 from dg_lsp.server.handlers.target import FILL, FILL_ALL
-from dg_lsp.server.handlers.used import used
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.session import Open, Session
 from dg_lsp.server.status import StatusBoard
@@ -48,13 +46,13 @@ _HANDLERS: dict[str, Handler] = {
     types.TEXT_DOCUMENT_INLINE_COMPLETION: inline_completion,
     types.TEXT_DOCUMENT_CODE_ACTION: code_action,
     types.CODE_ACTION_RESOLVE: resolve,
-    types.WORKSPACE_DID_CHANGE_CONFIGURATION: configuration.did_change,
-    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: files.did_change_folders,
-    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: files.did_change,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: lifecycle.did_change_configuration,
+    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: documents.did_change_folders,
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: documents.did_change_files,
     "dg-lsp/status": status,
-    "dg-lsp/dismissed": dismissed,
+    "dg-lsp/dismissed": feedback.dismissed,
     "dg-lsp/models": models.models,
-    "dg-lsp/used": used,
+    "dg-lsp/used": feedback.used,
     "dg-lsp/nextEdit": next_edit,
     "dg-lsp/nextEdit/dismiss": dismiss,
 }

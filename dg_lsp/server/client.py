@@ -9,7 +9,6 @@ from typing import Any
 from lsprotocol import types
 
 from dg_lsp.server.capabilities import Capabilities, capabilities_of
-from dg_lsp.server.convert import draft_params, plain_range
 from dg_lsp.server.progress import Progress
 from dg_lsp.server.rpc.protocol import ClientError, Server
 from dg_lsp.server.snapshot import Snapshot
@@ -73,14 +72,19 @@ class Client:
         if not self.can.drafts:
             return lambda _: None
         document, protocol, sent = snapshot.document, self._server.protocol, 0.0
-        span, request = plain_range(snapshot.range(*gap.span)), protocol.msg_id
-        where = {"uri": document.uri, "version": document.version, "range": span}
+        where: dict[str, Any] = {
+            "uri": document.uri,
+            "version": document.version,
+            "range": snapshot.range(*gap.span),
+        }
+        where["requestId"] = protocol.msg_id
 
         def send(draft: Draft) -> None:
             nonlocal sent
             if draft.step and time.monotonic() - sent >= _DRAFTS:
                 sent = time.monotonic()
-                protocol.notify("dg-lsp/draft", draft_params(draft, request, where))
+                runs = [[run.text, run.anchored, run.accepted, round(run.entropy, 3)] for run in draft.runs]
+                protocol.notify("dg-lsp/draft", {**where, "step": draft.step, "runs": runs})
 
         return send
 

@@ -1,4 +1,4 @@
-"""Conversion of edits and Drafts to the types of the protocol."""
+"""Conversion between edits and the types of the protocol."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,17 +7,12 @@ from lsprotocol import types
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit, Gap
-from dg_lsp.text.messages import BODIES, Draft
+from dg_lsp.text.messages import BODIES
 
 
-def plain(position: types.Position) -> dict[str, int]:
-    """Return a position as a JSON object."""
-    return {"line": position.line, "character": position.character}
-
-
-def plain_range(span: types.Range) -> dict[str, dict[str, int]]:
-    """Return a range as a JSON object."""
-    return {"start": plain(span.start), "end": plain(span.end)}
+def position_of(value: Any) -> types.Position:
+    """Return the position in a JSON object; raise KeyError, TypeError, ValueError or OverflowError if it is none."""
+    return types.Position(int(value["line"]), int(value["character"]))
 
 
 def not_inline(document: Document, cursor: int, gap: Gap) -> str:
@@ -39,12 +34,6 @@ def text_from(document: Document, start: int, edit: Edit) -> str:
     """
     new = document.data[start : edit.start] + edit.text.encode("utf-8")[max(start - edit.start, 0) :]
     return new.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def draft_params(draft: Draft, request: Any, where: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the notification `dg-lsp/draft`; `where` holds uri, version and range."""
-    runs = [[run.text, run.anchored, run.accepted, round(run.entropy, 3)] for run in draft.runs]
-    return {**where, "requestId": request, "step": draft.step, "runs": runs}
 
 
 def wants(only: Sequence[str] | None, kind: str) -> bool:

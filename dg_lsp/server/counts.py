@@ -54,11 +54,7 @@ def read() -> tuple[Counts, str]:
 
 
 def add(more: Counts) -> Counts:
-    """Add `more` to the file, and return the sum.
-
-    Raises:
-        OSError: the file cannot be written, or another server holds it for long.
-    """
+    """Add `more` to the file, and return the sum; raise OSError if it cannot be written."""
     file = path()
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.with_suffix(".lock"), timeout=_WAIT):

@@ -134,11 +134,7 @@ class Documents:
         self._open[uri] = _Open(key_of(uri), language_id, version, Buffer(text, self.encoding))
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
-        """Apply `changes` one after another, each to the result of the one before.
-
-        Raises:
-            UnknownDocument: the document is not open.
-        """
+        """Apply `changes` one after another, each to the result of the one before."""
         document = self._known(uri, "changed")
         if version < document.version:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
@@ -154,11 +150,7 @@ class Documents:
             document.apply(change, self.encoding)
 
     def close(self, uri: str) -> None:
-        """Remove a document.
-
-        Raises:
-            UnknownDocument: the document is not open.
-        """
+        """Remove a document."""
         self._known(uri, "closed")
         del self._open[uri]
 

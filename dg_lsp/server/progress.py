@@ -8,7 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.engine.states import name_of_state
+from dg_lsp.engine.client import name_of_state
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.rpc.protocol import Sender
 from dg_lsp.text.messages import Status

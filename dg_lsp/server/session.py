@@ -97,9 +97,6 @@ class Session:
         """Fill `gap`, and keep the fill as an offer; `show` is called with each Draft. Cancelling closes the stream.
 
         Ghost text that `settings.confidence` keeps from being shown is not kept.
-
-        Raises:
-            EngineError: the engine gives no answer.
         """
         if priority != "ahead":
             self.ahead.stop()
@@ -133,11 +130,7 @@ class Session:
         return FillOptions(settings.alternatives, priority, index, above=above, edited=edited)
 
     async def newest(self, uri: str, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return the result of `work`, ghost text for the document `uri`; cancel older ghost text work on it.
-
-        Raises:
-            Superseded: newer ghost text work began, or the document changed or was closed.
-        """
+        """Return the result of `work`, ghost text for the document `uri`; cancel older ghost text work on it."""
         if (old := self._ghost.get(uri)) is not None:
             self._cancel(uri, old)
         task = asyncio.ensure_future(work)
@@ -149,11 +142,7 @@ class Session:
                 del self._ghost[uri]
 
     async def current(self, uri: str, work: Coroutine[Any, Any, Result] | asyncio.Future[Result]) -> Result:
-        """Return the result of `work`, which is cancelled when the document `uri` changes.
-
-        Raises:
-            Superseded: the document changed or was closed.
-        """
+        """Return the result of `work`; if the document `uri` changes or is closed, cancel it and raise Superseded."""
         task = asyncio.ensure_future(work)
         self._live.setdefault(uri, set()).add(task)
         try:
@@ -222,9 +211,6 @@ class Session:
         """Use `checkpoint` from now on instead of the one in the settings; its engine starts with `warm`.
 
         The old engine continues to run for other windows, unless its memory is needed.
-
-        Raises:
-            EngineError: it is not fetched, or does not fit in memory.
         """
         found = {one.name: one for one in await self.models()}
         one = found.get(checkpoint)

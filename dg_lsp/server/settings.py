@@ -66,11 +66,7 @@ def rewrites(settings: Settings) -> bool:
 
 
 def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
-    """Return `settings` with the option that a workspace calls `given` set to `value`.
-
-    Raises:
-        SettingsError: the value is wrong, or the option changes what runs on this machine.
-    """
+    """Return `settings` with the option that a workspace calls `given` set to `value`."""
     changed, name = resolve(override(settings, {given: value})), name_of(given)
     if name == "exclude_ignored":
         return replace(settings, exclude_ignored=settings.exclude_ignored or changed.exclude_ignored)

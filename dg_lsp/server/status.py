@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import dg_lsp
-from dg_lsp.engine.states import name_of_state
+from dg_lsp.engine.client import name_of_state
 from dg_lsp.text.messages import Status
 
 _EVERY = 0.1  # seconds between two notifications about the last request
@@ -19,7 +19,7 @@ _LASTING = (
     *("checkpoint", "digest", "device", "milliseconds", "steps"),
     *("wire", "package", "python", "torch", "process"),
 )
-_IDLE = "no engine is running; the first request starts it"
+IDLE = "no engine is running; the first request starts it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class StatusBoard:
         """
         status = self._completed(found) if found else self._without_engine()
         state = "off" if off else status.state if status else "idle"
-        why = off or (_why(status) if status else _IDLE)
+        why = off or (_why(status) if status else IDLE)
         name = f"off here: {off}" if off else name_of_state(status) if status else state
         last = asdict(self.last) if self.last else None
         fields = asdict(status or Status("ready", checkpoint=self.checkpoint))

@@ -59,11 +59,7 @@ class Workspace:
         return replace(document, macros=macros) if macros else document
 
     def part(self, document: Document, offset: int) -> tuple[Document, int]:
-        """Return the code fence of a Markdown file around `offset`, and the offset in it; other documents as they are.
-
-        Raises:
-            NoGap: there is no fence, or its language is switched off.
-        """
+        """Return the code fence of a Markdown file around `offset`, and the offset in it; other files as they are."""
         found = fenced(document, offset)
         if found[0] is not document:
             self.permit(document.uri, found[0].language)

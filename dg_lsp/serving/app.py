@@ -78,11 +78,7 @@ def config_of(app: ASGIApp, http: type[H11Protocol], **own: Any) -> uvicorn.Conf
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body of `request`.
-
-    Raises:
-        _TooLong: it has, or says that it has, more than _LARGEST bytes.
-    """
+    """Return the body of `request`; raise _TooLong if it has, or says that it has, more than _LARGEST bytes."""
     body, length = bytearray(), request.headers.get("content-length", "0")
     too_long = _TooLong(f"a request of more than {_LARGEST >> 20} MiB is not taken")
     if len(length) > 12 or int(length) > _LARGEST:

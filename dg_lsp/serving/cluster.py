@@ -44,11 +44,7 @@ class Replica:
     """
 
     async def __init__(self, settings: Mapping[str, Any], tokens: str) -> None:  # type: ignore[misc]  # Ray awaits it
-        """Load the engine.
-
-        Raises:
-            EngineError: it cannot be loaded; Ray says so in the state of the deployment.
-        """
+        """Load the engine; if that fails Ray says why in the state of the deployment."""
         chosen = resolve(override(from_environment(), settings))
         self._service = Service(chosen.checkpoint, digest_of(chosen.checkpoint))
         self._team = Team(self._service, Tokens(Path(tokens)).name_of)
@@ -62,11 +58,7 @@ class Replica:
         return self._team
 
     async def check_health(self) -> None:
-        """Fill a gap; Ray replaces a replica for which this fails or takes too long.
-
-        Raises:
-            EngineError: the engine hangs, has failed, or fills nothing.
-        """
+        """Raise EngineError if no gap can be filled; Ray replaces a replica for which this fails or takes too long."""
         if still := self._service.stuck:
             raise EngineError(f"the engine hangs for {still:.0f} s")
         if time.monotonic() - self._service.last_active < _TRIED_EVERY:
@@ -93,9 +85,6 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
     arguments: `tokens`, the file of tokens; `replicas`, how many engines, or `least` and `most` of them, between which
     their number follows the requests; `gpus`, how many a replica takes (0); all others are settings, such as
     `checkpoint`.
-
-    Raises:
-        EngineError: the file of tokens cannot be used. SettingsError: a setting has no such value.
     """
     left = dict(arguments)
     tokens, gpus = str(left.pop("tokens", "")), float(left.pop("gpus", 0))

@@ -9,7 +9,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from dg_lsp.settings import LLAMA, VLLM, Settings, address_in
 
 TAKEN = 3  # exit code: another process is this engine already
 FAILED = 4  # exit code: the engine could not be loaded
+STUCK = 5  # exit code: the engine hung, or its libraries failed
 _LOOK = 1.0  # seconds between two looks whether the engine has to exit
 _LINGER = 5.0  # seconds that an engine which failed to load stays to tell clients the reason
 # The beginnings of the words that loading reports, in order.
@@ -44,9 +45,6 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 
     1. Take the lock, so that there is one engine.  2. Listen, so that clients can follow the loading.
     3. Load.  4. Serve; watch for idleness and for the removal of the socket.  5. Remove the socket and free the lock.
-
-    Raises:
-        EngineError: the runtime directory cannot be used.
     """
     address = Address(named, digest_of(settings.checkpoint)) if named else address_of(settings)
     # If memory ends, the system should end the engine rather than an editor.
@@ -73,26 +71,46 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
 
 
 async def _serve(settings: Settings, address: Address, listening: tuple[socket.socket, int]) -> int:
-    service = Service(settings.checkpoint, address.digest)
-    stop = asyncio.Event()
-    app = make_app(service, stop.set)
-    server = uvicorn.Server(config_of(app, _SameUser, timeout_graceful_shutdown=1, timeout_keep_alive=1))
+    def stop() -> None:
+        server.should_exit = True
 
+    service = Service(settings.checkpoint, address.digest)
+    app = make_app(service, stop)
+    server = uvicorn.Server(config_of(app, _SameUser, timeout_graceful_shutdown=1, timeout_keep_alive=1))
+    watch = _watch(service, settings, (address.socket, listening[1]))
+    return await host(service, settings, server, listening[0], watch)
+
+
+async def host(
+    service: Service,
+    settings: Settings,
+    server: uvicorn.Server,
+    listening: socket.socket,
+    watch: Coroutine[Any, Any, int],
+) -> int:
+    """Load the engine of `settings` into `service`, and serve it meanwhile; return the exit code of the process.
+
+    It ends when `watch` returns the exit code, the server is to exit, or the task is cancelled.
+    """
     load = asyncio.create_task(service.load(partial(open_engine, settings)))
-    serve = asyncio.create_task(server.serve([listening[0]]))
-    watch = asyncio.create_task(_watch(service, settings, (address.socket, listening[1])))
-    await asyncio.wait([serve, watch, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
-    # Neither a load that hangs nor a client that reads on may keep the process.
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(serve), 3)
-    if not load.done() or service.working:
+    serving, watching = asyncio.create_task(server.serve([listening])), asyncio.create_task(watch)
+    try:
+        await asyncio.wait([serving, watching], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        # A client that reads on may not keep the process.
+        await asyncio.wait([serving], timeout=(server.config.timeout_graceful_shutdown or 0) + 2)
+    finally:
+        ended = watching.result() if watching.done() else 0
+        for task in (watching, load, serving):
+            task.cancel()
+    # Nor may a load or a step that hangs.
+    if ended == STUCK or not load.done() or service.working:
         logging.shutdown()
-        with suppress(OSError):
-            address.socket.unlink()
-        os._exit(0)
+        if listening.family == socket.AF_UNIX:
+            Path(listening.getsockname()).unlink(missing_ok=True)
+        os._exit(ended)
     await service.close()
-    return FAILED if service.failed else 0
+    return ended
 
 
 async def open_engine(settings: Settings, done: Callable[[float], None]) -> Hosted:
@@ -145,8 +163,8 @@ ENGINES: dict[str, Callable[[Settings, Callable[[float], None]], Awaitable[Hoste
 }
 
 
-async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> None:
-    """Return when the engine has to exit: it cannot work, its socket is gone, loading has failed, or it is idle."""
+async def _watch(service: Service, settings: Settings, listening: tuple[Path, int]) -> int:
+    """Return the exit code when the engine must exit: it cannot work, cannot be reached, failed to load, or is idle."""
     log = listening[0].with_suffix(".log")
     while True:
         await asyncio.sleep(_LOOK)
@@ -162,19 +180,19 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
             service.give_up(why)
             # Time for the answers to leave. The model's thread cannot be ended, so the process ends with it.
             await asyncio.sleep(0.5)
-            return
+            return STUCK
         if _inode(listening[0]) != listening[1]:
             _log.warning("the socket is gone, so no client can connect any more; exiting")
-            return
+            return 0
         status = service.status()
         if status.state == "failed" and time.monotonic() - service.last_active > _LINGER:
-            return
+            return FAILED
         patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
         # A request without progress for that long does not keep the engine either.
         idle = status.state in ("ready", "busy", "slow")
         if idle and time.monotonic() - service.last_active > patience * 60:
             _log.info("idle for %g minutes; exiting", patience)
-            return
+            return 0
 
 
 def _listen(path: Path) -> socket.socket:

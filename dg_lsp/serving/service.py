@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import dg_lsp
 from dg_lsp.engine import wire
-from dg_lsp.engine.states import Pace
+from dg_lsp.engine.client import Pace
 from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
@@ -56,18 +56,14 @@ class Hosted(Engine, Protocol):
 OnEvent = Callable[[Draft | Fill, float], None]
 
 
-def ignore_event(event: Draft | Fill, seconds: float) -> None:
-    """Note nothing."""
-
-
 class Service:
     """One engine and its status: call `load` once, then `answer` for each request.
 
     last_active: time.monotonic() of the last request, event or end of a request. broken: why this process can compute
-    no more; empty while it can.
+    no more; empty while it can. on_event: notes nothing, unless it is set.
     """
 
-    def __init__(self, checkpoint: str, digest: str, on_event: OnEvent = ignore_event) -> None:
+    def __init__(self, checkpoint: str, digest: str) -> None:
         self._checkpoint, self._digest = checkpoint, digest
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
@@ -80,7 +76,7 @@ class Service:
         self.last_active = time.monotonic()
         self.broken = ""
         self._moved = self.last_active
-        self._on_event = on_event
+        self.on_event: OnEvent = lambda *_: None
         self._paces: deque[float] = deque(maxlen=50)
 
     async def load(self, open_engine: Callable[[Callable[[float], None]], Awaitable[Hosted]]) -> None:
@@ -112,11 +108,6 @@ class Service:
         return self._state[0] == "failed"
 
     @property
-    def hits(self) -> int:
-        """The number of infills whose document was still encoded from before."""
-        return self._engine.hits if self._engine else 0
-
-    @property
     def working(self) -> bool:
         """Return whether the model may still run for a request, even for a cancelled one."""
         return bool(self._working)
@@ -140,7 +131,7 @@ class Service:
             queue=engine.queue if engine else len(self._unanswered),
             passes=engine.passes if engine else 0,
             fills=self._fills,
-            hits=self.hits,
+            hits=engine.hits if engine else 0,
             wire=wire.WIRE,
             package=dg_lsp.__version__,
             python=platform.python_version(),
@@ -199,7 +190,7 @@ class Service:
                 async for event in events:
                     self._step()
                     if isinstance(event, Fill) or mailbox.draft is None:
-                        self._on_event(event, time.monotonic() - came)
+                        self.on_event(event, time.monotonic() - came)
                     if isinstance(event, Draft):
                         mailbox.put(event)
                     else:

@@ -5,7 +5,6 @@ It runs in the foreground, for a supervisor such as systemd. On SIGTERM it ends 
 
 import asyncio
 import logging
-import os
 import re
 import secrets
 import signal
@@ -16,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +30,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import CLIENT, config_of, make_app, refusal
-from dg_lsp.serving.process import FAILED, open_engine
-from dg_lsp.serving.service import Service, ignore_event
+from dg_lsp.serving.process import FAILED, STUCK, host
+from dg_lsp.serving.service import Service
 from dg_lsp.serving.tokens import Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
+from dg_lsp.text.messages import Draft, Fill
 
-STUCK = 5  # exit code: the engine hung; a supervisor starts it again
 _EACH, _MOST = 8, 64  # fills under way for one token, and for all
 _REQUEST = 10.0  # seconds in which a request must have come whole
 _KEPT = 300  # seconds that a connection may wait for its next request
@@ -45,6 +43,7 @@ _DRAIN = 30  # seconds that fills have to end after SIGTERM
 _CONNECTIONS = 2048
 _RETRY = 1.0  # seconds after which a refused client may come again
 _LOOK = 1.0  # seconds between two looks at the engine
+_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # bounds of a histogram
 _INFILL, _HEALTH, _READY, _METRICS = "/v1/infill", "/healthz", "/readyz", "/metrics"
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 _log = logging.getLogger("dg_lsp.model")
@@ -67,7 +66,9 @@ class Team:
     find: returns the name that a token was made for, None for an unknown one. draining: nothing new is taken.
     """
 
-    def __init__(self, service: Service, find: Callable[[str], str | None], metrics: Any = None) -> None:
+    def __init__(
+        self, service: Service, find: Callable[[str], str | None], metrics: "Metrics | None" = None
+    ) -> None:
         self._service, self._find, self._metrics = service, find, metrics
         self._live: Counter[str] = Counter()
         self.draining = False
@@ -155,25 +156,18 @@ class Team:
         return JSONResponse({"state": state}, 200 if state in ("ready", "busy", "slow") else 503)
 
     async def _counts(self, _: Request) -> Response:
+        assert self._metrics is not None
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def run_server(settings: Settings, listening: Listening) -> int:
-    """Serve the checkpoint of `settings` until SIGTERM or SIGINT; return the exit code.
-
-    Raises:
-        EngineError: it must not listen as `listening` says, or cannot.
-    """
+    """Serve the checkpoint of `settings` until SIGTERM or SIGINT; return the exit code."""
     check(listening)
     return asyncio.run(serve(settings, listening))
 
 
 def check(listening: Listening) -> None:
-    """Refuse to listen where tokens or source text could be read on their way, or anybody could come in.
-
-    Raises:
-        EngineError: `listening` does so.
-    """
+    """Raise EngineError where tokens or source text could be read on their way, or anybody could come in."""
     check_file(listening.tokens)
     if (listening.certificate is None) != (listening.key is None):
         raise EngineError("a certificate needs its key, and a key its certificate: --certificate and --key")
@@ -187,26 +181,17 @@ def check(listening: Listening) -> None:
 async def serve(settings: Settings, listening: Listening) -> int:
     """Serve until SIGTERM, SIGINT or the end of the task; return the exit code.
 
-    1. Listen, so that a supervisor sees the process.  2. Load.  3. Serve, and look whether the engine still moves.
-    4. Drain: finish the fills that have begun.
-
-    Raises:
-        EngineError: it cannot listen there.
+    1. Listen, so that a supervisor sees the process.  2. Load, serve, and look whether the engine still moves.
+    3. Drain: finish the fills that have begun.
     """
-    metrics = _metrics()
-    service = Service(
-        settings.checkpoint,
-        digest_of(settings.checkpoint),
-        on_event=metrics.count if metrics else ignore_event,
-    )
-    if metrics:
-        metrics.follow(service)
-    team = Team(service, Tokens(listening.tokens).name_of, metrics)
+    service = Service(settings.checkpoint, digest_of(settings.checkpoint))
+    team = Team(service, Tokens(listening.tokens).name_of, _metrics(service))
     # 1.
     bound = _listen(listening)
     server = _Server(_config(team, listening))
     loop = asyncio.get_running_loop()
 
+    # 3.
     def drain() -> None:
         _log.info("ending: %d fills under way have %d s", team._live.total(), _DRAIN)
         team.draining = server.should_exit = True
@@ -214,28 +199,10 @@ async def serve(settings: Settings, listening: Listening) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, drain)
-
     # 2.
-    load = asyncio.create_task(service.load(partial(open_engine, settings)))
     scheme = "https" if listening.certificate else "http"
     _log.info("listening at %s://%s:%d", scheme, listening.host, bound.getsockname()[1])
-    # 3. and 4.
-    watch = asyncio.create_task(_watch(service))
-    serving = asyncio.create_task(server.serve([bound]))
-    try:
-        await asyncio.wait([serving, watch], return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        await serving
-    finally:
-        ended = watch.result() if watch.done() else 0
-        for task in (watch, load, serving):
-            task.cancel()
-    # Neither a load nor a step that hangs may keep the process.
-    if ended == STUCK or not load.done() or service.working:
-        logging.shutdown()
-        os._exit(ended)
-    await service.close()
-    return ended
+    return await host(service, settings, server, bound, _watch(service))
 
 
 async def _watch(service: Service) -> int:
@@ -279,14 +246,59 @@ def _listen(listening: Listening) -> socket.socket:
         ) from error
 
 
-def _metrics() -> Any:
-    """Return the counts for Prometheus; None without prometheus_client."""
+class Metrics:
+    """The counts of one Service, for Prometheus. Names of users and documents are in none of them."""
+
+    def __init__(self, service: Service) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Histogram  # noqa: PLC0415  (an extra)
+
+        self._service, self._registry = service, CollectorRegistry()
+        own: dict[str, Any] = {"registry": self._registry}
+        self._fills = Counter("dg_lsp_fills", "Fills by why they stopped", ["reason"], **own)
+        words = "Seconds from a request to its first draft"
+        self._first = Histogram("dg_lsp_first_draft_seconds", words, buckets=_SECONDS, **own)
+        self._refused = Counter("dg_lsp_refused", "Refused requests", ["code"], **own)
+        self._registry.register(self)
+        service.on_event = self._count
+
+    def refused(self, code: int) -> None:
+        """Count a request that was answered with the HTTP status `code`."""
+        self._refused.labels(str(code)).inc()
+
+    def text(self) -> bytes:
+        """Return all counts in Prometheus' text format."""
+        from prometheus_client import generate_latest  # noqa: PLC0415
+
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the numbers that the Service has of itself; Prometheus' registry calls this."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+
+        status = self._service.status()
+        loaded = status.state in ("ready", "busy", "slow")
+        yield GaugeMetricFamily("dg_lsp_loaded", "1 once the checkpoint is loaded", int(loaded))
+        yield GaugeMetricFamily("dg_lsp_queue", "Fills that wait for their turn", status.queue)
+        yield GaugeMetricFamily("dg_lsp_memory_bytes", "Bytes that the model holds", status.memory)
+        yield CounterMetricFamily("dg_lsp_steps", "Steps of denoising, and encoded chunks", status.passes)
+        words = "Fills whose document was still encoded from before"
+        yield CounterMetricFamily("dg_lsp_prefix_hits", words, status.hits)
+
+    def _count(self, event: Draft | Fill, seconds: float) -> None:
+        """Count the first Draft, or the Fill, of a request that came `seconds` ago."""
+        if isinstance(event, Fill):
+            self._fills.labels(event.reason).inc()
+        else:
+            self._first.observe(seconds)
+
+
+def _metrics(service: Service) -> Metrics | None:
+    """Return the counts of `service` for Prometheus; None without prometheus_client."""
     try:
-        from dg_lsp.serving.metrics import Metrics  # noqa: PLC0415  (an extra)
+        return Metrics(service)
     except ImportError:
         _log.info("no /metrics, because prometheus_client is not installed: pip install 'dg-lsp[server]'")
         return None
-    return Metrics()
 
 
 class _Server(uvicorn.Server):

@@ -53,11 +53,7 @@ class Tokens:
 
 
 def make_token(path: Path, name: str) -> str:
-    """Return a new token for `name`, and add its hash to the file `path`; the token itself is stored nowhere.
-
-    Raises:
-        EngineError: `name` is none, or the file cannot be written.
-    """
+    """Return a new token for `name`, and add its hash to the file `path`; the token itself is stored nowhere."""
     if not _NAME.fullmatch(name):
         raise EngineError(
             f"{name!r} is not a valid name for a token; use up to 40 letters, digits, dots and hyphens"
@@ -76,11 +72,7 @@ def make_token(path: Path, name: str) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file of tokens that is not there, or that others than its owner may change.
-
-    Raises:
-        EngineError: it is one of these.
-    """
+    """Raise EngineError for a file of tokens that is not there, or that others than its owner may change."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

@@ -24,8 +24,7 @@ Copyright Alibaba Cloud. Distributed on an "AS IS" basis, without warranties or 
 def fetch_coder(name: str, to: Path, file: Path | None, progress: Progress) -> None:
     """Make the checkpoint `name`, coder or coder-0.5b, in the folder `to`. file: the network's, if it is here already.
 
-    Raises:
-        FetchError: it cannot be fetched; an older checkpoint stays, and fetched parts are kept for the next try.
+    Where that fails an older checkpoint stays, and fetched parts are kept for the next try.
     """
     pinned = pinned_network(name)
     with working(to) as folder:

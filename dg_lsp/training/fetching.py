@@ -29,9 +29,6 @@ def working(to: Path) -> Iterator[Path]:
     """Yield the folder beside `to` that a checkpoint is made in, and remove it once the block has succeeded.
 
     After an error or an interrupt it stays, and the next fetch continues from it.
-
-    Raises:
-        FetchError: another fetch of the same checkpoint is running, or the disk refuses.
     """
     folder = to.with_name(to.name + ".part")
     try:
@@ -56,11 +53,7 @@ def put_in_place(made: Path, to: Path) -> None:
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """Do nothing if the disk of `folder` has `needed` bytes left.
-
-    Raises:
-        FetchError: it has fewer.
-    """
+    """Raise FetchError unless the disk of `folder` has `needed` bytes left."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise FetchError(

@@ -86,11 +86,7 @@ def _downloaded(name: str, revision: str | None, file: str | None, progress: Pro
 
 
 def download(repository: str, file: str, to: Path) -> None:
-    """Download one file of a repository to `to`, continuing an earlier download; the caller checks its hash.
-
-    Raises:
-        FetchError: the hub cannot be reached, or does not give it.
-    """
+    """Download one file of a repository to `to`, continuing an earlier download; the caller checks its hash."""
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url  # noqa: PLC0415
     from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415 - the caller shows its own
 
@@ -108,9 +104,6 @@ def _wanted(name: str, listed: "list[RepoFile]", file: str | None) -> "list[Repo
     """Choose of the files of a repository those that are data of a checkpoint, with the weights of `file` or all.
 
     No pickle is one.
-
-    Raises:
-        FetchError: they are no checkpoint, or there is no such file.
     """
     weights = [f.path for f in listed if f.path.endswith((".safetensors", ".gguf"))]
     if file is not None and file not in weights:
@@ -142,9 +135,6 @@ def _compared(path: Path, listed: "RepoFile") -> dict[str, Any]:
     """The entry of the lock file for the file `path`, of which the hub has `listed` size and hash.
 
     The hub knows the sha256 of a large file, and of another one the hash that git has of it.
-
-    Raises:
-        FetchError: it is another file, which is removed.
     """
     size = path.stat().st_size
     sha256, git = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)

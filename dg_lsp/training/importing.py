@@ -64,9 +64,6 @@ def import_checkpoint(
     """Write the network `source` (see read_source) as a checkpoint to the directory `to`, in bf16.
 
     about: further entries of dg_lsp.json, such as `licence`.
-
-    Raises:
-        ImportRefusedError: there is no such source, or it cannot be imported exactly.
     """
     progress(f"reading {source}")
     network, tokenizer = read_source(source)
@@ -95,9 +92,6 @@ def import_network(source: Any) -> Any:
 
     source: a causal language model of the Llama family, fp32. Its layers lie between two further ones that add nothing:
     the first one scales the residual stream by S, the last one is there because the last layer cannot be a sliding one.
-
-    Raises:
-        ImportRefusedError: the source has a part that the made network could not compute.
     """
     _refuse(source)
     config = _config(source.config)
@@ -121,11 +115,7 @@ def freeze_scales(network: Any) -> None:
 
 
 def read_source(source: str) -> tuple[Any, Tokenizer]:
-    """The network of `source` (a directory, a GGUF file, a fetched hub name) in fp32, and its tokenizer.
-
-    Raises:
-        ImportRefusedError: there is none, of another family, or its tokenizer changes text.
-    """
+    """The network of `source` (a directory, a GGUF file, a fetched hub name) in fp32, and its tokenizer."""
     path = folder_of(source)
     if not path.exists():
         get = f"; run dg-lsp fetch {source}" if is_hub_name(source) else ""

@@ -25,9 +25,6 @@ def add_adapter(network: Any, rank: int, seed: int) -> None:
     """Freeze `network` and add an adapter (LoRA, arXiv:2106.09685) in place; the same `seed` gives the same factors.
 
     It goes to the attention and the dense part of each layer, and to the self-conditioning.
-
-    Raises:
-        ModuleNotFoundError: peft is not installed.
     """
     from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415  (an extra, and slow to import)
 
@@ -47,9 +44,6 @@ def merge_stored(network: Any, file: Path, places: Callable[[str], Sequence[str]
 
     The names are those that peft gives the factors A [rank, in] and B [out, rank]; the metadata's `scale` is the number
     by which B A is multiplied. places: the modules that a name means, by default the decoder's and the encoder's.
-
-    Raises:
-        ValueError: the adapter does not belong to a network of this shape.
     """
     parts = dict(network.named_modules())
     with safe_open(file, "pt") as stored, torch.no_grad():

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 from transformers.cache_utils import DynamicCache
 
 from dg_lsp.model.networks.decoder import View, capped_logits, decode
@@ -152,43 +153,22 @@ def canvas_view(batch: Batch, window: int, dtype: torch.dtype) -> View:
 
 def cross_entropy(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
     """The cross-entropy in nats of each of `tokens` [...] under the logits of `hidden` [..., hidden]: [...]."""
-    if not network.lm_head.weight.requires_grad:
-        nats: Tensor = _in_parts(hidden.flatten(0, -2), network, tokens.flatten())
-        return nats.view(tokens.shape)
-    logits = capped_logits(network, hidden).flatten(0, -2)
-    return F.cross_entropy(logits, tokens.flatten(), reduction="none").view(tokens.shape)
+    if network.lm_head.weight.requires_grad:
+        return _nats(network, hidden.flatten(0, -2), tokens.flatten()).view(tokens.shape)
+    nats: Tensor = _in_parts(network, hidden.flatten(0, -2), tokens.flatten())
+    return nats.view(tokens.shape)
+
+
+def _nats(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
+    return F.cross_entropy(capped_logits(network, hidden), tokens, reduction="none")
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
-def _in_parts(hidden: Tensor, network: Any, tokens: Tensor) -> Any:
-    return _InParts.apply(hidden, network, tokens)  # type: ignore[no-untyped-call]
+def _in_parts(network: Any, hidden: Tensor, tokens: Tensor) -> Tensor:
+    """Compute `_nats` of _PART tokens at a time, under a head that is frozen, as it is while an adapter is trained.
 
-
-class _InParts(torch.autograd.Function):
-    """`cross_entropy` of _PART tokens at a time, under a head that is frozen, as it is while an adapter is trained.
-
-    The logits of 2,000 tokens with a vocabulary of 49,152 take 400 MB, and as long as half of the layers of `small`.
-    They are thrown away, so the gradient of the hidden states is computed beside the loss.
+    The logits of 2,000 tokens with a vocabulary of 49,152 take 400 MB, so they are thrown away, and computed again for
+    the gradient.
     """
-
-    @staticmethod
-    def forward(ctx: Any, hidden: Tensor, network: Any, tokens: Tensor) -> Tensor:
-        """hidden [N, hidden], tokens [N] -> nats [N]."""
-        losses, slopes = [], []
-        for at in range(0, len(tokens), _PART):
-            states, wanted = hidden[at : at + _PART], tokens[at : at + _PART]
-            logits = capped_logits(network, states)
-            ahead = logits.log_softmax(-1)
-            losses.append(-ahead.gather(1, wanted[:, None])[:, 0])
-            slope = ahead.exp_().scatter_add_(1, wanted[:, None], -torch.ones_like(ahead[:, :1]))
-            slope *= 1 - (logits / network.final_logit_softcapping).square_()
-            weight = network.lm_head.weight
-            slopes.append(slope.to(weight.dtype) @ weight)
-        ctx.save_for_backward(torch.cat(slopes))
-        return torch.cat(losses)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        """grads: [N], of the losses."""
-        (slopes,) = ctx.saved_tensors
-        return slopes * grads[0][:, None].to(slopes.dtype), None, None
+    parts = zip(torch.split(hidden, _PART), torch.split(tokens, _PART), strict=True)
+    return torch.cat([checkpoint(_nats, network, *part, use_reentrant=False) for part in parts])

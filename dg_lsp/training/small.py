@@ -64,11 +64,7 @@ def fetch_small(to: Path, file: Path | None, progress: Progress) -> None:
 
 
 def make_small(network: Path, to: Path, progress: Progress) -> None:
-    """Make the checkpoint small in the folder `to`, of the network's file, our adapter and the judge's weights.
-
-    Raises:
-        ImportRefusedError: the file cannot be read.
-    """
+    """Make the checkpoint small in the folder `to`, of the network's file, our adapter and the judge's weights."""
     progress(f"reading {network}")
     read, tokenizer = read_source(str(network))
     learned = _learned()

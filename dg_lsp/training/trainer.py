@@ -159,11 +159,7 @@ class Trainer:
         part.replace(self.out / "state.safetensors")
 
     def restore(self) -> None:
-        """Read the state that `save` wrote.
-
-        Raises:
-            FileNotFoundError: there is no state file.
-        """
+        """Read the state that `save` wrote."""
         with safe_open(self.out / "state.safetensors", "pt") as stored:
             state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  (no mapping)
             at = json.loads(stored.metadata()["run"])

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from dg_lsp.server.status import IDLE
 from dg_lsp.settings import EFFORTS
 from dg_lsp.text.messages import WANTED, State
 from tests.editors.manifest import MANIFEST, languages
@@ -33,6 +34,10 @@ def test_neovim_serves_each_language() -> None:
 def test_vs_code_serves_each_language() -> None:
     # languages.ts takes them from the manifest, which test_manifest.py compares with the grammars.
     assert "activationEvents.map" in (VSCODE / "languages.ts").read_text(encoding="utf-8")
+
+
+def test_vs_code_says_that_no_engine_is_running_as_the_server_does() -> None:
+    assert f'const IDLE = "{IDLE}";' in (VSCODE / "status.ts").read_text(encoding="utf-8")
 
 
 def test_the_pages_name_each_language() -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dg_lsp.engine.backoff import LONGEST, Backoff
+from dg_lsp.engine.http import LONGEST, Backoff
 from dg_lsp.filling.engine import EngineError
 
 WHY = EngineError("it died")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.cli import fetch as command
-from dg_lsp.engine import fetching
+from dg_lsp.engine import choice
 from dg_lsp.filling.engine import EngineError
 from tests.processes import resident
 
@@ -34,7 +34,7 @@ for done in range(begun, 4):
 def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which FETCH runs in place of `dg-lsp fetch`."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fetching, "command", lambda _: [sys.executable, "-c", FETCH])
+    monkeypatch.setattr(choice, "command", lambda _: [sys.executable, "-c", FETCH])
     return tmp_path
 
 
@@ -48,7 +48,7 @@ async def cancelled(at: str) -> list[tuple[str, int | None]]:
         if text == at:
             reached.set()
 
-    work = asyncio.create_task(fetching.fetch("coder", tell))
+    work = asyncio.create_task(choice.fetch("coder", tell))
     await asyncio.wait([work, asyncio.create_task(reached.wait())], return_when=asyncio.FIRST_COMPLETED)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -63,7 +63,7 @@ def test_a_cancelled_fetch_ends_with_all_that_it_started_and_the_next_one_contin
         time.sleep(0.02)
     assert not resident(child)
     said: list[str] = []
-    asyncio.run(fetching.fetch("coder", lambda text, _: said.append(text)))
+    asyncio.run(choice.fetch("coder", lambda text, _: said.append(text)))
     assert said == ["1 of 4 MB", "2 of 4 MB", "3 of 4 MB"]
 
 
@@ -71,15 +71,15 @@ def test_an_error_is_reported_in_the_words_of_the_fetch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    real = fetching.command
-    monkeypatch.setattr(fetching, "command", lambda name: [*real(name), "--file", str(tmp_path / "nowhere")])
+    real = choice.command
+    monkeypatch.setattr(choice, "command", lambda name: [*real(name), "--file", str(tmp_path / "nowhere")])
     with pytest.raises(
         EngineError, match=r"coder-0.5b was not fetched: there is no file .*nowhere; check the path"
     ):
-        asyncio.run(fetching.fetch("coder-0.5b", lambda *_: None))
-    monkeypatch.setattr(fetching, "command", lambda _: [sys.executable, "-c", "import sys; sys.exit(7)"])
+        asyncio.run(choice.fetch("coder-0.5b", lambda *_: None))
+    monkeypatch.setattr(choice, "command", lambda _: [sys.executable, "-c", "import sys; sys.exit(7)"])
     with pytest.raises(EngineError, match="it ended with exit code 7"):
-        asyncio.run(fetching.fetch("coder", lambda *_: None))
+        asyncio.run(choice.fetch("coder", lambda *_: None))
 
 
 def test_messages_are_lines_of_json_with_a_percentage_where_there_is_one(

@@ -19,12 +19,11 @@ import httpx2
 import pytest
 
 from dg_lsp.cli import doctor
-from dg_lsp.engine import supervisor
+from dg_lsp.engine import resident
 from dg_lsp.engine.client import RemoteEngine
 from dg_lsp.engine.http import EngineDied, EngineSilent, EngineStrange
-from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import Address, address_of
-from dg_lsp.engine.supervisor import stop_at
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
@@ -93,13 +92,13 @@ def test_several_that_start_at_once_share_one_engine(runtime: Path, starters: in
 def test_a_request_that_is_cancelled_while_the_engine_starts_does_not_begin_a_second_start(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starts, spawn = list[Address](), supervisor._spawn
+    starts, spawn = list[Address](), resident._spawn
 
-    def counted(settings: Settings, address: Address) -> supervisor._Started:
+    def counted(settings: Settings, address: Address) -> resident._Started:
         starts.append(address)
         return spawn(settings, address)
 
-    monkeypatch.setattr(supervisor, "_spawn", counted)
+    monkeypatch.setattr(resident, "_spawn", counted)
 
     async def work(engine: ResidentEngine) -> None:
         for _ in range(5):
@@ -168,7 +167,7 @@ def test_a_killed_engine_is_noticed_and_the_next_request_starts_another(runtime:
             async with aclosing(engine.infill(REQUEST)) as events:
                 assert isinstance(await anext(events), Draft)
             # A good answer in between means that it does not keep dying.
-            engine._supervisor.backoff.succeed()
+            engine._backoff.succeed()
         assert len(engines(runtime)) == 1
 
     with_engine(SLOW, work)
@@ -258,7 +257,7 @@ def test_an_engine_that_ends_at_once_is_reported_with_its_last_words(
         with pytest.raises(EngineError, match=r"does not start: .*'effort' takes one of"):
             await fill_of(engine)
 
-    monkeypatch.setattr("dg_lsp.engine.supervisor._PATIENCE", 3600.0)
+    monkeypatch.setattr("dg_lsp.engine.resident._PATIENCE", 3600.0)
     with_engine(QUICK, work)
 
 
@@ -290,7 +289,7 @@ def test_the_log_goes_on_over_several_starts_and_is_begun_again_when_it_is_long(
     address = Address(runtime / "x.sock", "digest")
     sizes = []
     for _ in range(5):
-        supervisor._spawn(QUICK, address)
+        resident._spawn(QUICK, address)
         sizes.append(address.log.stat().st_size)
     assert sizes == [7, 14, 21, 7, 14]
 
@@ -344,8 +343,8 @@ def test_an_engine_that_hangs_can_be_stopped(runtime: Path) -> None:
 def test_an_engine_that_hangs_is_ended_and_the_next_request_is_answered(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 4.0)
-    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 2.0)
+    monkeypatch.setattr("dg_lsp.engine.resident.SILENCE", 4.0)
+    monkeypatch.setattr("dg_lsp.engine.resident._LAST_WORD", 2.0)
 
     async def work(engine: ResidentEngine) -> None:
         for _ in range(2):
@@ -360,7 +359,7 @@ def test_an_engine_that_hangs_is_ended_and_the_next_request_is_answered(
             async with aclosing(engine.infill(REQUEST)) as events:
                 assert isinstance(await anext(events), Draft)
             assert (await status_of(engine)).process != process
-            engine._supervisor.backoff.succeed()
+            engine._backoff.succeed()
         assert len(engines(runtime)) == 1
 
     with_engine(SLOW, work)
@@ -369,8 +368,8 @@ def test_an_engine_that_hangs_is_ended_and_the_next_request_is_answered(
 def test_a_request_to_an_engine_that_hangs_already_is_filled_by_the_next_engine(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 3.0)
-    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 2.0)
+    monkeypatch.setattr("dg_lsp.engine.resident.SILENCE", 3.0)
+    monkeypatch.setattr("dg_lsp.engine.resident._LAST_WORD", 2.0)
     reported: list[Status] = []
 
     async def work() -> None:
@@ -448,8 +447,8 @@ def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
     runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While somebody types, each key cancels the request before it."""
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 3.0)
-    monkeypatch.setattr("dg_lsp.engine.supervisor._LAST_WORD", 2.0)
+    monkeypatch.setattr("dg_lsp.engine.resident.SILENCE", 3.0)
+    monkeypatch.setattr("dg_lsp.engine.resident._LAST_WORD", 2.0)
     reported: list[Status] = []
 
     async def work() -> None:
@@ -475,7 +474,7 @@ def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
 
 def test_an_engine_that_answers_is_never_killed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # It sends a line each second only.
-    monkeypatch.setattr("dg_lsp.engine.supervisor.SILENCE", 0.3)
+    monkeypatch.setattr("dg_lsp.engine.resident.SILENCE", 0.3)
 
     async def work(engine: ResidentEngine) -> None:
         await engine.start()
@@ -568,7 +567,7 @@ def test_the_engine_listens_where_the_client_looks_and_runs_no_module_of_its_fol
 ) -> None:
     (runtime / "httpx2.py").write_text("raise SystemExit('a module of this folder was run')")
     here = Address(runtime / "named-by-another-rule.sock", "digest")
-    monkeypatch.setattr("dg_lsp.engine.supervisor.address_of", lambda _: here)
+    monkeypatch.setattr("dg_lsp.engine.resident.address_of", lambda _: here)
 
     async def work(engine: ResidentEngine) -> None:
         assert (await fill_of(engine)).text == "None"
@@ -592,7 +591,7 @@ def test_a_folder_of_the_workspace_is_never_taken_for_a_checkpoint_of_our_own(
     monkeypatch.setattr(subprocess, "run", run)
     for name in ("embedded", "small", "mine", "owner/name"):
         settings = replace(QUICK, checkpoint=name)
-        supervisor._spawn(settings, Address(runtime / "x.sock", "digest"))
+        resident._spawn(settings, Address(runtime / "x.sock", "digest"))
     assert asked == ["embedded", "small", str(tmp_path / "mine"), "owner/name"]
 
 

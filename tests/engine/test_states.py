@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.engine.client import Pace, name_of_state
 from dg_lsp.engine.scripted import ScriptedEngine
-from dg_lsp.engine.states import Pace, name_of_state
 from dg_lsp.server.status import StatusBoard
 from dg_lsp.serving.service import Service
 from dg_lsp.text.messages import OFF, Fill, Infill, Priority, Status

@@ -9,7 +9,7 @@ import logging
 import sys
 from typing import Any
 
-from dg_lsp.engine import resident, supervisor
+from dg_lsp.engine import resident
 from dg_lsp.engine.choice import resolve
 from dg_lsp.server.app import make_server
 from dg_lsp.server.rpc.protocol import Server
@@ -26,7 +26,7 @@ if __name__ == "__main__":
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR)
     if len(sys.argv) > 1:
         for name, seconds in (("SILENCE", 1.0), ("_LAST_WORD", 1 / 3)):
-            setattr(supervisor, name, seconds * float(sys.argv[1]))
+            setattr(resident, name, seconds * float(sys.argv[1]))
     server = make_server(resolve(from_environment()), resident.ResidentEngine)
     server.feature("test/text")(text)
     sys.exit(serve(server))

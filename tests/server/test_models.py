@@ -28,7 +28,7 @@ from dg_lsp.engine import memory
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.app import make_context
-from dg_lsp.server.handlers import configuration, models
+from dg_lsp.server.handlers import lifecycle, models
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.rpc.protocol import Server
@@ -140,7 +140,7 @@ def test_a_switch_sends_the_next_request_to_an_engine_with_that_model(data: Path
         context.client.warn = warned.append  # type: ignore[method-assign, assignment]
         context.client.options["checkpoint"] = SMALL
         sent = lsp.DidChangeConfigurationParams({"dg-lsp": {"checkpoint": SMALL, "effort": "low"}})
-        await configuration.did_change(context, sent)
+        await lifecycle.did_change_configuration(context, sent)
         settings = context.workspace.settings
         assert (settings.checkpoint, settings.effort, warned) == (EMBEDDED, "low", [])
 

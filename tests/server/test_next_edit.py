@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.capabilities import Capabilities
@@ -40,8 +41,8 @@ def made(**settings: Any) -> Context:
     return context
 
 
-def replace(context: Context, uri: str, span: dict[str, Any], text: str) -> None:
-    start, end = ((span[side]["line"], span[side]["character"]) for side in ("start", "end"))
+def replace(context: Context, uri: str, span: types.Range, text: str) -> None:
+    start, end = ((side.line, side.character) for side in (span.start, span.end))
     documents = context.workspace.documents
     known = documents.snapshot(uri)
     assert known is not None
@@ -51,7 +52,7 @@ def replace(context: Context, uri: str, span: dict[str, Any], text: str) -> None
 
 def renamed(context: Context, name: str = "fetch") -> None:
     """Rename `load` where it is defined."""
-    span = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 8}}
+    span = types.Range(types.Position(0, 4), types.Position(0, 8))
     replace(context, STORE, span, name)
 
 
@@ -66,10 +67,10 @@ def test_places_are_taken_one_after_the_other_and_then_in_the_other_document() -
         renamed(context)
         found = await asked(context)
         while (edit := found["edit"]) is not None:
-            end = edit["range"]["start"]
-            taken.append((edit["uri"], end["line"], edit["label"]))
+            end = edit["range"].start
+            taken.append((edit["uri"], end.line, edit["label"]))
             replace(context, edit["uri"], edit["range"], edit["newText"])
-            found = await asked(context, edit["uri"], end["line"], end["character"] + len(edit["newText"]))
+            found = await asked(context, edit["uri"], end.line, end.character + len(edit["newText"]))
         assert found["reason"]
         return taken
 
@@ -83,7 +84,7 @@ def test_the_nearest_place_behind_the_cursor_comes_first() -> None:
     async def scenario() -> Any:
         context = made()
         renamed(context)
-        return [(await asked(context, STORE, line, 0))["edit"]["range"]["start"]["line"] for line in (0, 5)]
+        return [(await asked(context, STORE, line, 0))["edit"]["range"].start.line for line in (0, 5)]
 
     assert asyncio.run(scenario()) == [4, 5]
 
@@ -94,11 +95,11 @@ def test_a_dismissed_place_is_left_for_this_edit_and_not_for_the_next_one() -> N
         renamed(context)
         for _ in range(2):
             edit = (await asked(context))["edit"]
-            lines.append(edit["range"]["start"]["line"])
+            lines.append(edit["range"].start.line)
             await dismiss(context, {"id": edit["id"]})
         await dismiss(context, None)
         await dismiss(context, {"id": "no such edit"})
-        lines.append((await asked(context))["edit"]["range"]["start"]["line"])
+        lines.append((await asked(context))["edit"]["range"].start.line)
         return lines
 
     # The last one is in the other document.
@@ -117,14 +118,14 @@ def test_a_document_that_is_opened_again_has_no_dismissed_places() -> None:
             context.workspace.documents.open(STORE, "python", 1, TEXT)
         return edit
 
-    assert asyncio.run(scenario())["range"]["start"]["line"] == 4
+    assert asyncio.run(scenario())["range"].start.line == 4
 
 
 def test_an_edit_that_was_undone_is_not_repeated() -> None:
     async def scenario() -> Any:
         context = made()
         renamed(context)
-        span = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 9}}
+        span = types.Range(types.Position(0, 4), types.Position(0, 9))
         replace(context, STORE, span, "load")
         return await asked(context)
 
@@ -193,9 +194,7 @@ def guessing(monkeypatch: pytest.MonkeyPatch, answer: Fill) -> tuple[Context, Sc
     context, engine = made(), ScriptedEngine(answer)
     context.session._engine = engine
     context.workspace.documents.open(POINT, "python", 1, FIELDS)
-    replace(
-        context, POINT, {"start": {"line": 1, "character": 7}, "end": {"line": 1, "character": 10}}, "float"
-    )
+    replace(context, POINT, types.Range(types.Position(1, 7), types.Position(1, 10)), "float")
     return context, engine
 
 
@@ -209,10 +208,10 @@ def test_guesses_that_the_model_finds_likely_are_offered_until_there_is_none(
         context, _ = guessing(monkeypatch, LIKELY)
         taken, found = list[tuple[int, str]](), await asked(context, POINT, 1, 12)
         while (edit := found["edit"]) is not None:
-            taken.append((edit["range"]["start"]["line"], edit["label"]))
+            taken.append((edit["range"].start.line, edit["label"]))
             replace(context, POINT, edit["range"], edit["newText"])
-            end = edit["range"]["start"]
-            found = await asked(context, POINT, end["line"], end["character"] + len(edit["newText"]))
+            end = edit["range"].start
+            found = await asked(context, POINT, end.line, end.character + len(edit["newText"]))
         return taken
 
     assert asyncio.run(scenario()) == [(2, "int → float"), (3, "int → float")]
@@ -223,7 +222,7 @@ def test_a_guess_that_was_dismissed_is_not_rated_again(monkeypatch: pytest.Monke
         context, engine = guessing(monkeypatch, LIKELY)
         lines = list[int]()
         while (edit := (await asked(context, POINT, 1, 12))["edit"]) is not None:
-            lines.append(edit["range"]["start"]["line"])
+            lines.append(edit["range"].start.line)
             await dismiss(context, edit)
         assert len(engine.requests) == 2
         return lines
@@ -262,7 +261,7 @@ def test_the_next_key_ends_the_rating(monkeypatch: pytest.MonkeyPatch) -> None:
         task = asyncio.create_task(asked(context, POINT, 1, 12))
         while not engine.passes:
             await asyncio.sleep(0.001)
-        replace(context, POINT, {side: {"line": 1, "character": 12} for side in ("start", "end")}, "s")
+        replace(context, POINT, types.Range(types.Position(1, 12), types.Position(1, 12)), "s")
         assert (await task)["edit"] is None
         passes = engine.passes
         await asyncio.sleep(0.05)

@@ -14,7 +14,7 @@ from lsprotocol import types
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.project import Rules, index_near, may_be_read
 from dg_lsp.server.app import make_context
-from dg_lsp.server.handlers import files
+from dg_lsp.server.handlers import documents as handler
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
@@ -155,7 +155,7 @@ def test_a_file_that_changed_or_is_gone_is_sent_as_it_is_now(tmp_path: Path, tol
             here = [(tmp_path / "a.py").as_uri(), (tmp_path / "gone/c.py").as_uri()]
             changes = [types.FileEvent(uri, types.FileChangeType.Deleted) for uri in gone]
             changes += [types.FileEvent(uri, types.FileChangeType.Created) for uri in here]
-            await files.did_change(window.context, types.DidChangeWatchedFilesParams(changes))
+            await handler.did_change_files(window.context, types.DidChangeWatchedFilesParams(changes))
             await window.read("a.py", "c.py")
         else:
             assert "first" not in await window.sent(own)

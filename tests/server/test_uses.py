@@ -22,8 +22,8 @@ from dg_lsp.server.app import make_context
 from dg_lsp.server.counts import Key
 from dg_lsp.server.handlers import documents
 from dg_lsp.server.handlers.context import Context
+from dg_lsp.server.handlers.feedback import used
 from dg_lsp.server.handlers.status import status
-from dg_lsp.server.handlers.used import used
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Fill

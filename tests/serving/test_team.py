@@ -21,6 +21,7 @@ from dg_lsp.cli.main import main
 from dg_lsp.engine import scripted, wire
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving import team as serving
+from dg_lsp.serving.process import STUCK
 from dg_lsp.serving.team import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token
 from dg_lsp.settings import is_loopback
@@ -423,7 +424,7 @@ def test_an_engine_that_hangs_ends_it(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("os._exit", end)
     monkeypatch.setattr(serving, "_DRAIN", 1)
     with_team(work, tmp_path)
-    assert ends == [serving.STUCK]
+    assert ends == [STUCK]
 
 
 def test_a_line_of_the_tokens_that_is_not_utf8_is_reported_by_its_number_and_spoils_no_other(

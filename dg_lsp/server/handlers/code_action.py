@@ -99,13 +99,13 @@ def _action(snapshot: Snapshot, command: str, gap: Gap, title: str, cursor: int 
     data: dict[str, Any] = {
         "uri": snapshot.document.uri,
         "version": snapshot.document.version,
-        "range": convert.plain_range(snapshot.range(*gap.span)),
+        "range": snapshot.range(*gap.span),
         "kind": gap.kind if gap.kind in (*BODIES, "span") else "holes",
         "stub": gap.stub,
         "name": gap.name,
     }
     if cursor is not None:
-        data["position"] = convert.plain(snapshot.position(cursor))
+        data["position"] = snapshot.position(cursor)
     listed = types.CodeAction(title, kind=_kind(gap))
     listed.is_preferred = gap.stub or None
     if snapshot.client.tags:

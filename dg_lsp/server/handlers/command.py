@@ -53,9 +53,6 @@ async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[R
 
     1. Find the gap.  2. Fill it.  3. See whether a person must confirm the edit.  4. Have the client apply it, if it
     can, nobody need confirm it, and `target` does not say otherwise.
-
-    Raises:
-        NoGap: there is nothing to fill. EngineError: the engine gives no answer. RequestError: the document changed.
     """
     # 1. and 2.
     with suppress(KeyError, TypeError, ValueError):  # `gap_of` says what is wrong
@@ -93,10 +90,6 @@ async def _fill_all(snapshot: Snapshot, context: Context, target: Target) -> Rep
 
     1. List the stubs.  2. Fill one after another.  3. The fills made before the user cancels the progress, or before
     the engine fails, are kept; the other stubs are left, with the reason.  4. Have the client apply the edit.
-
-    Raises:
-        NoGap: there is nothing to fill. EngineError: the engine gives no answer at all. RequestError: the document
-            changed, so an edit would not fit it.
     """
     # 1.
     with within(ASKED):
@@ -160,11 +153,7 @@ def _added(snapshot: Snapshot, stub: StubStarted) -> int:
 
 
 async def _uninterrupted(snapshot: Snapshot, context: Context, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`, which is cancelled when the document changes.
-
-    Raises:
-        RequestError: the document changed, or the user cancelled.
-    """
+    """Return the result of `work`; where the document changes or the user cancels, cancel it and raise RequestError."""
     documents, uri = context.workspace.documents, snapshot.document.uri
     before = documents.snapshot(uri)
     try:

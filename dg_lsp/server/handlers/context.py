@@ -105,9 +105,6 @@ async def answered(
     """Return the answer of `handler` to a Snapshot, or an empty one; record how the request ended.
 
     document: the one of the Snapshot, by default the open document of the request, if it may be filled.
-
-    Raises:
-        RequestError: the engine gives no answer.
     """
     try:
         found = await (document or context.workspace.permitted(request.uri))

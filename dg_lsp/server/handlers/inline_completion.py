@@ -76,9 +76,6 @@ async def ghost_text(
 
     1. If a completion menu is open, its selected entry counts as typed.  2. Answer from a recent fill that agrees with
     the text typed since.  3. Debounce.  4. Find the gap.  5. Fill it.  6. Make the items, without dismissed texts.
-
-    Raises:
-        NoGap: nothing can be offered here. EngineError: the engine gives no answer.
     """
     # 1.
     session, offers = context.session, context.session.offers
@@ -127,11 +124,7 @@ def look_ahead(context: Context, uri: str) -> None:
 
 
 async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit]:
-    """Find the gap at a spot and fill it: the edits that agree with the text between the gap's start and the cursor.
-
-    Raises:
-        NoGap: nothing can be offered here. EngineError: the engine gives no answer.
-    """
+    """Find the gap at a spot and fill it: the edits that agree with the text between the gap's start and the cursor."""
     document, cursor, settings = spot.document, spot.cursor, spot.snapshot.settings
     with within(UNASKED if spot.automatic else ASKED):
         # In a thread, so that the event loop can read messages between the parses.
@@ -174,9 +167,6 @@ def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionPa
 
     A recent offer that the user is typing comes before an entry that disagrees with it. Of a Markdown file the document
     is the code fence.
-
-    Raises:
-        NoGap: the place is in no code fence.
     """
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     document, cursor = context.workspace.part(snapshot.document, snapshot.offset(params.position))
@@ -217,11 +207,7 @@ def _unwanted(context: Context, spot: Spot) -> str:
 
 
 def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
-    """Return `gap`, which begins after half a word, with the texts that complete that word.
-
-    Raises:
-        NoGap: no word of the open files begins with it.
-    """
+    """Return `gap`, which begins after half a word, with the texts that complete that word."""
     if spot.whole:
         return gap if gap.insert_before else replace(gap, endings=("",))
     language = load_language(spot.document.language, spot.document.macros)

@@ -1,12 +1,14 @@
-"""The beginning and the end of a session: `initialize`, `initialized`, `shutdown`."""
+"""The beginning and the end of a session, and its settings."""
 
+import asyncio
+import logging
 from typing import Any
 
 from lsprotocol import types
 
 from dg_lsp.server.client import SECTION
-from dg_lsp.server.handlers.configuration import configure
 from dg_lsp.server.handlers.context import Context
+from dg_lsp.text.documents.excluded import excluding_names
 from dg_lsp.text.languages.language import suffixes
 
 
@@ -41,3 +43,25 @@ async def shutdown(context: Context, _: Any = None) -> None:
     """Stop all work, and write the counts; the engine process runs on for other windows until it is idle."""
     await context.session.close()
     await context.uses.write()
+
+
+async def did_change_configuration(context: Context, params: types.DidChangeConfigurationParams) -> None:
+    """Apply the new settings."""
+    await configure(context, params.settings)
+
+
+async def configure(context: Context, sent: Any = None) -> None:
+    """Apply the client's settings: requested from it if it supports that, else as `sent`."""
+    changed = None
+    if context.client.can.configuration:
+        changed = await context.client.settings()
+    elif isinstance(sent, dict):
+        changed = sent.get(SECTION, sent)
+    own, workspace = context.client.options, context.workspace
+    for sentence in context.session.configure(own, changed if isinstance(changed, dict) else {}):
+        context.client.warn(sentence)
+    settings = workspace.settings
+    # In a thread, since many globs take a while to read.
+    await asyncio.to_thread(excluding_names, (), settings.exclude)
+    workspace.configured.set()
+    logging.getLogger("dg_lsp").setLevel(settings.log_level.upper())

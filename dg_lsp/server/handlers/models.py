@@ -5,8 +5,7 @@ from typing import Any
 from lsprotocol import types
 
 from dg_lsp.checkpoints import OFFERED
-from dg_lsp.engine.choice import Model, better_in
-from dg_lsp.engine.fetching import fetch
+from dg_lsp.engine.choice import Model, better_in, fetch
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.rpc.envelope import RequestError
@@ -21,11 +20,7 @@ async def models(context: Context, _: Any = None) -> dict[str, Any]:
 
 
 async def fetch_model(context: Context, name: str) -> dict[str, Any]:
-    """Run the command `dg-lsp.fetchModel`.
-
-    Raises:
-        RequestError: there is no such model, or it cannot be fetched.
-    """
+    """Run the command `dg-lsp.fetchModel`."""
     if name not in OFFERED:
         raise RequestError(
             types.ErrorCodes.InvalidParams,
@@ -40,11 +35,7 @@ async def fetch_model(context: Context, name: str) -> dict[str, Any]:
 
 
 async def use_model(context: Context, name: str) -> dict[str, Any]:
-    """Run the command `dg-lsp.useModel`: the next request goes to an engine with that model, which starts to load.
-
-    Raises:
-        RequestError: it cannot be used.
-    """
+    """Run the command `dg-lsp.useModel`: the next request goes to an engine with that model, which starts to load."""
     try:
         await context.session.use(name)
     except (EngineError, OSError) as error:

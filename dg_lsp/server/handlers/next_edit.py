@@ -9,7 +9,7 @@ from lsprotocol import types
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.guesses import guesses_for, is_likely
 from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
-from dg_lsp.server.convert import plain_range
+from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat
 from dg_lsp.server.snapshot import Snapshot
@@ -27,7 +27,7 @@ async def next_edit(context: Context, params: Any) -> dict[str, Any]:
     """Return the nearest place where the last edit should be repeated, or the reason why there is none."""
     try:
         uri = str(params["textDocument"]["uri"])
-        position = types.Position(int(params["position"]["line"]), int(params["position"]["character"]))
+        position = position_of(params["position"])
     except (KeyError, TypeError, ValueError, OverflowError):
         return _empty("a request dg-lsp/nextEdit has a textDocument with a uri, and a position")
     request = Request(uri, _empty, raises=False, quiet=True)
@@ -113,12 +113,11 @@ def _source(context: Context, document: Document) -> Document:
 def _edit(context: Context, repeat: Repeat) -> dict[str, Any]:
     """Return the object that the client gets for `repeat`."""
     document, edit = repeat.document, repeat.edit
-    span = context.around(document).range(edit.start, edit.end)
     old = document.data[edit.start : edit.end].decode("utf-8", "replace")
     return {
         "id": repeat.id,
         "uri": document.uri,
-        "range": plain_range(span),
+        "range": context.around(document).range(edit.start, edit.end),
         "newText": edit.text,
         "label": _label(old, edit.text),
     }

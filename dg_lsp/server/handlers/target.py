@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from lsprotocol import types
-
 from dg_lsp.filling.fill import Outcome
+from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.settings import Settings, SettingsError, override
@@ -28,11 +27,7 @@ def title_of(gap: Gap) -> str:
 
 
 async def gap_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Gap:
-    """Return the gap at the position, the range or the function's name in `target`.
-
-    Raises:
-        NoGap: there is no gap, or `target` has none of these. DocumentError: a position is outside the document.
-    """
+    """Return the gap at the position, the range or the function's name in `target`; raise NoGap if there is none."""
     document, kind = snapshot.document, target.get("kind")
     if kind not in (None, "span", *WANTED):
         raise NoGap(f"the kind is one of {', '.join(WANTED)} or span, not {str(kind)[:40]!r}")
@@ -40,7 +35,7 @@ async def gap_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Gap:
         if kind == "span":
             return await asyncio.to_thread(find_span, document, *_range(snapshot, target))
         if "position" in target:
-            at = snapshot.offset(_position(target["position"]))
+            at = snapshot.offset(position_of(target["position"]))
             return await asyncio.to_thread(find_gap, document, at, kind)
         if "range" in target:
             start, end = _range(snapshot, target)
@@ -57,16 +52,12 @@ async def gap_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Gap:
 def cursor_of(snapshot: Snapshot, target: Mapping[str, Any]) -> int | None:
     """Return the offset of the position in `target`, or of the beginning of its range; None where it has neither."""
     if "position" in target:
-        return snapshot.offset(_position(target["position"]))
+        return snapshot.offset(position_of(target["position"]))
     return _range(snapshot, target)[0] if "range" in target else None
 
 
 def settings_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Settings:
-    """Return the settings with seed, effort and deadline from `target`.
-
-    Raises:
-        NoGap: one of these is wrong.
-    """
+    """Return the settings with seed, effort and deadline from `target`; raise NoGap if one of these is wrong."""
     own = {name: target[name] for name in ("seed", "effort", "deadline") if name in target}
     try:
         return override(snapshot.settings, {**own, "alternatives": 1})
@@ -75,11 +66,7 @@ def settings_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Settings:
 
 
 async def fill_target(snapshot: Snapshot, context: Context, gap: Gap, target: Mapping[str, Any]) -> Outcome:
-    """Fill `gap` with the settings in `target`, and report progress to the client.
-
-    Raises:
-        EngineError: the engine gives no answer. NoGap: a setting in `target` is wrong.
-    """
+    """Fill `gap` with the settings in `target`, and report progress to the client."""
     settings, show = settings_of(snapshot, target), context.client.drafts(snapshot, gap)
     async with context.client.progress(title_of(gap), target.get("workDoneToken")) as progress:
 
@@ -93,9 +80,5 @@ async def fill_target(snapshot: Snapshot, context: Context, gap: Gap, target: Ma
 
 def _range(snapshot: Snapshot, target: Mapping[str, Any]) -> tuple[int, int]:
     """Return the offsets of the range in `target`."""
-    start, end = (snapshot.offset(_position(target["range"][name])) for name in ("start", "end"))
+    start, end = (snapshot.offset(position_of(target["range"][name])) for name in ("start", "end"))
     return start, end
-
-
-def _position(value: Any) -> types.Position:
-    return types.Position(int(value["line"]), int(value["character"]))

@@ -112,11 +112,7 @@ class Conversation(LanguageServerProtocol):
         live.task = self._start(self._answer(live, handler, params), context)
 
     def _admit(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> tuple[Handler, Any]:
-        """Return the handler and the typed params of a request.
-
-        Raises:
-            RequestError: it may not be served now.
-        """
+        """Return the handler and the typed params of a request; raise RequestError if it may not be served now."""
         if msg_id in self._live:
             raise RequestError(ErrorCodes.InvalidRequest, "another request with this id is in flight")
         if self._shutdown:

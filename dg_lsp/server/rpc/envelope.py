@@ -44,11 +44,7 @@ class Message:
 
 
 def parse_message(data: bytes) -> Message:
-    """Parse the message in `data`.
-
-    Raises:
-        Refusal: it is not JSON, not an object, or not JSON-RPC 2.0.
-    """
+    """Parse the message in `data`; raise Refusal if it is not JSON, not an object, or not JSON-RPC 2.0."""
     try:
         # Lone surrogates are not valid UTF-8; they are accepted, because losing a change of a document is worse.
         text = data.decode("utf-8", "surrogatepass")
@@ -87,10 +83,9 @@ def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, 
 
 
 def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, Any]) -> Any:
-    """Return the result of the client's reply `body` as a `result_type`; a plain JSON value if that is None.
+    """Return the result of the client's reply `body` as a `result_type`, a plain JSON value if that is None.
 
-    Raises:
-        JsonRpcException: the reply is an error, or does not fit its type.
+    Raise JsonRpcException if it is an error, or does not fit.
     """
     if (error := body.get("error")) is not None:
         fields = error if isinstance(error, dict) else {}

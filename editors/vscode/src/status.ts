@@ -7,6 +7,7 @@ import { LANGUAGES } from "./languages";
 import type { Status } from "./protocol";
 import { NOT_TRUSTED } from "./server";
 
+const IDLE = "no engine is running; the first request starts it"; // as the server says it
 const CROSSING = 1000; // ms in which the status of a fill may come after its end
 
 /** The words in the status bar. */
@@ -43,7 +44,7 @@ export function wordsFor(life: Life, status: Status | undefined, snoozed: Date |
     case "busy":
       return { icon: "sync~spin", word: "", why: "busy" };
     default:
-      return { icon: "circle-outline", word: "", why: "no engine runs; it starts with the first request" };
+      return { icon: "circle-outline", word: "", why: status?.why ?? IDLE };
   }
 }
 
