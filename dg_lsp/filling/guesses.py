@@ -32,7 +32,7 @@ _DEADLINE = 10.0
 # How much likelier the new lines must be than the old ones, in nats, one line alone and two together: where the edit
 # replaced a text, where it only put one in, which may be particular to its line, and where it was repeated already.
 # Fitted to the ratings of coder in the scenarios (docs/research/next-edits.md).
-_REPLACED, _PUT_IN, _REPEATED = (6.0, 5.0), (7.9, 7.9), (2.2, 2.2)
+_REPLACED, _PUT_IN, _REPEATED = (7.0, 4.0), (9.0, 6.0), (2.2, 2.2)
 # A line that has become less likely by as much is not repeated, whatever the next one is.
 _HOPELESS = -5.0
 
@@ -113,6 +113,8 @@ def _request(document: Document, example: Example, edit: Edit) -> Infill:
 async def is_likely(engine: Engine, guess: Guess) -> bool:
     """Return whether `engine` finds the new line of `guess` likely enough to be shown, alone or with the next one.
 
+    The next one must be likely enough to be shown once this one is made.
+
     Raises:
         EngineError: the engine gives no answer.
     """
@@ -122,7 +124,8 @@ async def is_likely(engine: Engine, guess: Guess) -> bool:
         return True
     if guess.then is None or gain < _HOPELESS:
         return False
-    return gain + await _gain(engine, guess.then) > together
+    behind = await _gain(engine, guess.then)
+    return behind > _REPEATED[0] and gain + behind > together
 
 
 async def _gain(engine: Engine, request: Infill) -> float:

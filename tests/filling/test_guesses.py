@@ -123,7 +123,13 @@ def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
 
 @pytest.mark.parametrize(
     ("alone", "behind", "shown", "asked"),
-    [(6.5, -9.0, True, 1), (0.5, 5.5, True, 2), (0.5, 4.4, False, 2), (-6.0, 20.0, False, 1)],
+    [
+        (7.5, -9.0, True, 1),
+        (0.5, 3.8, True, 2),
+        (0.5, 3.2, False, 2),
+        (6.5, 2.0, False, 2),
+        (-6.0, 20.0, False, 1),
+    ],
 )
 def test_a_guess_that_is_not_likely_alone_is_rated_with_the_next_one(
     alone: float, behind: float, shown: bool, asked: int
