@@ -102,8 +102,10 @@ class Player:
         self.way: Way = way
         self.documents, self.cursors = Documents("utf-8"), dict[str, int]()
         self.above = 0
+        is_cpp = any(name.endswith(".cpp") for name in scenario.files)
         for name, text in scenario.files.items():
-            language = language_of(name)
+            # A header is C or C++, as the client says.
+            language = "cpp" if is_cpp and name.endswith(".h") else language_of(name)
             above = _filler(language, lines)
             self.above = above.count("\n")
             self.documents.open(_uri(name), language, 0, above + text)
@@ -163,7 +165,7 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | N
     if scenario.cursor:
         current, line, column = scenario.cursor
         player.cursors[current] = player.now(current).line_starts[line + player.above - 1] + column
-    wanted, ruled = [player_hunk(hunk) for hunk in scenario.wanted], False
+    wanted, ruled = [line for hunk in scenario.wanted for line in _lines_of(hunk)], False
     for _ in range(_MOST):
         began = time.process_time()
         place = _offered(player, current)
@@ -176,11 +178,14 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | N
         document, edit = place
         shown = _shown(document, edit)
         result.offered.append(f"{shown[0]}: {shown[1].strip()} -> {shown[2].strip()}")
-        if shown not in wanted:
+        name, old, new = shown
+        hit = next((one for one in wanted if one[:2] == (name, old) and new in _towards(old, one[2])), None)
+        if hit is None:
             result.wrong.append(result.offered[-1])
             break
-        wanted.remove(shown)
-        name, count = document.uri.rpartition("/")[2], player.documents.bursts(document.uri).count
+        wanted.remove(hit)
+        wanted += [] if new == hit[2] else [(name, new, hit[2])]
+        count = player.documents.bursts(document.uri).count
         player.replace(name, edit.start, edit.end, edit.text)
         if name == current and player.documents.bursts(document.uri).count > count:
             player.documents.absorb(document.uri)
@@ -188,9 +193,23 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | N
     return result
 
 
-def player_hunk(hunk: Hunk) -> tuple[str, str, str]:
-    """Return the one line that a wanted `hunk` changes, before and after."""
-    return hunk.name, "\n".join(hunk.old), "\n".join(hunk.new)
+def _lines_of(hunk: Hunk) -> list[tuple[str, str, str]]:
+    """Return the file, the old and the new text of each line that a wanted `hunk` changes; of all if it adds some."""
+    if len(hunk.old) != len(hunk.new):
+        return [(hunk.name, "\n".join(hunk.old), "\n".join(hunk.new))]
+    return [(hunk.name, old, new) for old, new in zip(hunk.old, hunk.new, strict=True) if old != new]
+
+
+def _towards(old: str, new: str) -> set[str]:
+    """Return the texts that some of the changes from `old` to `new` lead to, as an edit of one of two names does."""
+    texts = _PIECE.findall(old), _PIECE.findall(new)
+    ways = {""}
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        parts = (
+            {"".join(texts[0][i:j]), "".join(texts[1][k:m])} if tag != "equal" else {"".join(texts[0][i:j])}
+        )
+        ways = {way + part for way in ways for part in parts}
+    return {new, *ways} - {old}
 
 
 def _offered(player: Player, current: str) -> tuple[Document, Edit] | None:
@@ -214,7 +233,7 @@ def _shown(document: Document, edit: Edit) -> tuple[str, str, str]:
     start = document.line_starts[document.line_at(edit.start)]
     end = document.line_end(document.line_at(edit.end))
     new = data[start : edit.start] + edit.text.encode() + data[edit.end : end]
-    return document.uri.rpartition("/")[2], data[start:end].decode(), new.decode()
+    return document.uri.removeprefix(_uri("")), data[start:end].decode(), new.decode()
 
 
 def _uri(name: str) -> str:

@@ -83,6 +83,11 @@ def is_evident(source: Source, name: Name, owner: Node) -> bool:
     return re.sub(rb"\A.*_", b"", words[-1]).lower() == called.lower()
 
 
+def is_own(name: Name) -> bool:
+    """Return whether the receiver of the member `name` is the object that its method belongs to."""
+    return receiver_text(name) in _SELVES
+
+
 def owner_of(language: Language, name: Name) -> Node:
     """Return the class in which the member `name` is defined; of a method in Go, the method."""
     return name.scope if name.scope is not None and is_class(language, name.scope) else name.place

@@ -28,7 +28,7 @@ def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
     """Yield the places in lines like two that were changed in the same way, one after the other.
 
     1. Both changes put in the same text for the same text, at the same tokens of lines of the same form.  2. Another
-    line of that form is a statement of the same block, or is the same line.
+    line of that form is a statement of the same block if both are of one, or is the same line.
     """
     # 1.
     data, recent = source.document.data, bursts.recent[-2:]
@@ -53,7 +53,11 @@ def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
         if begin in (one.start, two.start) or not _fits(form, texts):
             continue
         same = texts in (one.tokens, two.tokens)
-        if not same and _statement_parent(source, begin + tokens[0].start()) not in parents:
+        if (
+            not same
+            and len(parents) == 1
+            and _statement_parent(source, begin + tokens[0].start()) not in parents
+        ):
             continue
         yield from _repeated(source.document, begin, tokens, two.edits)
 

@@ -23,6 +23,7 @@ from dg_lsp.text.repeats.classes import (
     class_name,
     class_of_literal,
     is_evident,
+    is_own,
     name_of,
     owner_of,
     receiver_text,
@@ -94,16 +95,21 @@ def replaced_places(source: Source, renamed: Renamed, lines: set[int], *, twice:
     """Yield the edits that put in another name wherever one is used that `source` does not define itself.
 
     The old name is not defined any more, and the new one is in one of the `lines` that were changed, by their offsets:
-    those of `import numpy`. Or a call was changed in this way `twice`: then it is done in the other calls.
+    those of `import numpy`; or it is the imported one, as in `use std::collections::BTreeMap`. Or a call was changed in
+    this way `twice`: then it is done in the other calls.
     """
     edited = name_at(source.language, source.root, *renamed.at)
-    if edited is None or edited.scope is not None or edited.role not in ("variable", "type", "member"):
+    if edited is None or edited.scope is not None or edited.role == "keyword":
+        return
+    imported = is_import(edited.place) and words_like(renamed.new, source.document.data) == renamed.count
+    if edited.role == "other" and not imported:
         return
     old, data = source.names(renamed.old), source.document.data
     if any(n.scope is not None and not is_import(n.place) for n in old):
         return
     moved = any(n.scope is not None and line_start(data, n.start) in lines for n in source.names(renamed.new))
-    if moved and not any(n.scope is not None for n in old) and edited.role != "member":
+    moved = imported or (moved and edited.role != "member")
+    if moved and not any(n.scope is not None for n in old):
         found = [n for n in old if n.role in ("variable", "type")]
     elif twice and _is_called(edited.node):
         found = [n for n in old if n.role == edited.role and _is_called(n.node)]
@@ -261,8 +267,8 @@ def _member_places(
 ) -> Iterator[Place]:
     """Do as `rename_places` does for a member of a class.
 
-    1. Find the class.  2. No class that has nothing to do with it may define the old name, and none the new one.
-    3. Rename the uses whose receivers are evidently of the class.
+    1. Find the class.  2. No class may define the new name.  3. Rename the uses whose receivers are evidently of the
+    class: if another class defines the old name, too, only those that are the class's own `self` or literals.
     """
     # 1.
     names = source.names(renamed.old)
@@ -277,9 +283,11 @@ def _member_places(
     else:
         return
     # 2.
-    mine = [*definitions, *([edited] if edited.scope is not None else [])]
-    if any(not related(owner, owner_of(source.language, d)) for d in definitions):
-        return
+    strange = [d for d in definitions if not related(owner, owner_of(source.language, d))]
+    if strange:
+        names = tuple(n for n in names if n not in strange and (n.role == "keyword" or is_own(n)))
+        others = ()
+    mine = [*(d for d in definitions if d not in strange), *([edited] if edited.scope is not None else [])]
     if _is_overloaded(source.language, [d for d in mine if d.scope is not None and d.scope.id == owner.id]):
         return
     again = [n for n in source.names(renamed.new) if n.role == "member"]
