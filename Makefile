@@ -35,25 +35,32 @@ SOAK ?= 20m
 soak: .venv/ready
 	$(BIN)/python -m tests.robustness --soak $(SOAK)
 
-# The engine's laws on the oldest transformers that is supported, in an environment of their own.
-OLD := .venv-oldest/bin
+# An environment on top of .venv: it takes every package from there that it has not installed itself.
+ON_TOP = $(PYTHON) -m venv --without-pip $(@D) && for packages in $(CURDIR)/.venv/lib/*/site-packages; do \
+	echo "import site; site.addsitedir('$$packages')" > $(@D)/lib/$${packages\#\#*/lib/}/on-top.pth; done
+
+# The engine's laws on the oldest transformers that is supported.
+OLD := .venv-oldest/bin/python
 LAWS := $(addprefix tests/model/test_,law.py law_cases.py cache.py canvas.py denoise.py sampler.py checkpoint.py embedded.py \
 	infill.py likelihood.py batch.py seams.py offload.py replay.py several.py stitch.py)
 oldest: .venv-oldest/ready
-	$(OLD)/pytest $(LAWS)
+	$(OLD) -m pytest $(LAWS)
 
-.venv-oldest/ready: pyproject.toml .ci/constraints.txt
-	$(PYTHON) -m venv .venv-oldest
+.venv-oldest/ready: .venv/ready
+	rm -rf $(@D)
+	$(ON_TOP)
 	sed 's/^transformers==.*/transformers==5.17.0/' .ci/constraints.txt > .venv-oldest/constraints.txt
-	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[dev]'
+	$(OLD) -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[dev]'
+	$(OLD) -c 'import transformers; assert transformers.__version__ == "5.17.0", transformers.__version__'
 	touch $@
 
-# A team's server as replicas on a local Ray cluster, in an environment of its own: Ray brings half a gigabyte.
+# A team's server as replicas on a local Ray cluster: Ray brings half a gigabyte.
 ray: .venv-ray/ready
-	.venv-ray/bin/pytest -W ignore -s tests/serving/test_cluster.py
+	.venv-ray/bin/python -m pytest -W ignore -s tests/serving/test_cluster.py
 
-.venv-ray/ready: pyproject.toml .ci/constraints.txt
-	$(PYTHON) -m venv .venv-ray
+.venv-ray/ready: .venv/ready
+	rm -rf $(@D)
+	$(ON_TOP)
 	.venv-ray/bin/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[dev,ray]'
 	touch $@
 

@@ -3,9 +3,8 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +33,27 @@ def resident(process: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
+def end_all(runtime: Path) -> None:
+    """Kill all processes of `runtime` but this one, until none is left to start another."""
+    mark, end = f"DG_LSP_RUNTIME_DIR={runtime}".encode(), time.monotonic() + 60
+    while time.monotonic() < end:
+        left = [process for process in _marked(mark) if process != os.getpid()]
+        if not left:
+            return
+        for process in left:
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(mark: bytes) -> Iterator[int]:
+    """The processes with `mark` in their environment; those that have ended have none."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                yield int(process.name)
+
+
 @contextmanager
 def own_runtime() -> Iterator[Path]:
     """A runtime directory for the block alone, which ends the engines that it leaves.
@@ -45,18 +65,7 @@ def own_runtime() -> Iterator[Path]:
     try:
         yield path
     finally:
-        os.environ["DG_LSP_RUNTIME_DIR"] = str(path)
-        command = [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"]
-        subprocess.run(command, check=False, capture_output=True, timeout=300)
-        # One that was being started in the last moment listened too late to hear of it.
-        mark = f"DG_LSP_RUNTIME_DIR={path}".encode()
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if (
-                    mark in (process / "environ").read_bytes().split(b"\0")
-                    and int(process.name) != os.getpid()
-                ):
-                    os.kill(int(process.name), signal.SIGKILL)
+        end_all(path)
         shutil.rmtree(path, ignore_errors=True)
         if before is None:
             del os.environ["DG_LSP_RUNTIME_DIR"]

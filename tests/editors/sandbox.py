@@ -5,7 +5,6 @@ what they do.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.processes import end_all
 
 HERE = Path(__file__).parent
 # Others than those of `make editors`, such as an older VS Code, are tried by naming their folder.
@@ -72,7 +73,7 @@ class Sandbox:
 
 @contextmanager
 def open_sandbox(root: Path, checkpoint: str = "scripted") -> Iterator[Sandbox]:
-    """Make the sandbox with its two source files; stop its engine at the end."""
+    """Make the sandbox with its two source files; end its processes with the block."""
     with tempfile.TemporaryDirectory(prefix="dg") as sockets:
         sandbox = Sandbox(root, Path(sockets), checkpoint)
         for name in ("cache", "config", "data", "state"):
@@ -84,10 +85,7 @@ def open_sandbox(root: Path, checkpoint: str = "scripted") -> Iterator[Sandbox]:
         try:
             yield sandbox
         finally:
-            stop = [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"]
-            # It fails when the test ended before an engine was wanted.
-            environment, project = sandbox.environment, sandbox.project
-            subprocess.run(stop, env=environment, cwd=project, timeout=300, capture_output=True, check=False)
+            end_all(sandbox.sockets / "dg")
 
 
 def skip_without(*programs: Path) -> pytest.MarkDecorator:

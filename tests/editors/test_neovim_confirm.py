@@ -215,8 +215,9 @@ def test_who_writes_on_meanwhile_is_not_asked(editor: Editor) -> None:
     assert editor.rpc.exec_lua(WINDOWS) == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-@pytest.mark.parametrize("behind", ["", "; y = 1"])
+@pytest.mark.parametrize(
+    ("encoding", "behind"), [("utf-8", "; y = 1"), ("utf-16", "; y = 1"), ("utf-32", "")]
+)
 def test_a_draft_behind_other_characters_stands_where_it_will(
     tmp_path: Path, encoding: str, behind: str
 ) -> None:

@@ -28,7 +28,7 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 from tests.processes import engines
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SLOW = Settings(checkpoint="scripted:1000:20")
 QUICK = Settings(checkpoint="scripted")
@@ -469,7 +469,7 @@ def test_an_engine_that_hangs_is_noticed_though_no_request_waits_long(
         ]
         await engine.close()
 
-    asyncio.run(asyncio.wait_for(work(), 120))
+    asyncio.run(asyncio.wait_for(work(), 2 * PATIENCE))
 
 
 def test_an_engine_that_answers_is_never_killed(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,11 +27,11 @@ SHORT: dict[str, Callable[[], Row]] = {
     "faults": lambda: faults(len(FAULTS), silence=3),
     "bad_files": lambda: bad_files(1),
     "slow_files": lambda: slow_files(1),
-    "grammars": lambda: grammars(6),
+    "grammars": lambda: grammars(4),
     "together": lambda: together(1),
     "endings": lambda: endings(1),
-    "growth": lambda: growth(500),
-    "soak": lambda: soak(40, every=4, checkpoint="scripted:4:20", silence=3),
+    "growth": lambda: growth(300),
+    "soak": lambda: soak(28, every=4, checkpoint="scripted:4:20", silence=3),
 }
 
 

@@ -631,24 +631,24 @@ def test_the_command_leaves_written_code_unless_that_is_confirmed(start: Start) 
     assert result["applied"] and result["confirm"] == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "confirm"),
-    [
-        ("x = |first(a)\n", "this line is finished"),
-        ("x = fi|rst(a)\n", "the cursor is in the middle of a word"),
-        ("a.b.|c(a)\n", "this line is finished"),
-        ("x = |\n", ""),
-        ("f(|)\n", ""),
-        ("f(a, |)\n", ""),
-        ("f(|\n", ""),
-        ("doubtful = |\n", "unsure: right with 4 %"),
-    ],
-)
-def test_a_fill_at_a_cursor_goes_only_where_something_is_open(start: Start, text: str, confirm: str) -> None:
+def test_a_fill_at_a_cursor_goes_only_where_something_is_open(start: Start) -> None:
     wire = start()
-    wire.send(changed(2, text.replace("|", "")))
-    result = fill(wire, position={"line": 0, "character": text.index("|")})["result"]
-    assert result["edit"] and result["confirm"] == confirm
+    for version, (text, confirm) in enumerate(
+        (
+            ("x = |first(a)\n", "this line is finished"),
+            ("x = fi|rst(a)\n", "the cursor is in the middle of a word"),
+            ("a.b.|c(a)\n", "this line is finished"),
+            ("x = |\n", ""),
+            ("f(|)\n", ""),
+            ("f(a, |)\n", ""),
+            ("f(|\n", ""),
+            ("doubtful = |\n", "unsure: right with 4 %"),
+        ),
+        2,
+    ):
+        wire.send(changed(version, text.replace("|", "")))
+        result = fill(wire, position={"line": 0, "character": text.index("|")})["result"]
+        assert result["edit"] and result["confirm"] == confirm, text
 
 
 def test_an_unsure_fill_is_annotated_or_kept_back(start: Start) -> None:
@@ -702,32 +702,24 @@ def test_a_client_that_refuses_the_edit_is_quoted(start: Start) -> None:
     assert not result["applied"] and result["why"] == "read only"
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
+@pytest.mark.parametrize("command", ["dg-lsp.fill", "dg-lsp.fillAll"])
+def test_an_edit_that_the_client_does_not_take_is_kept_with_the_reason(start: Start, command: str) -> None:
+    wire = start(capabilities=APPLIES)
+    for answer, why in (
         ({"error": {"code": -32603, "message": "the buffer is locked"}}, "the buffer is locked"),
         ({"error": {"code": -32601, "message": ""}}, "did not apply"),
         ({"result": None}, "did not apply"),
         ({"result": {}}, "did not apply"),
         ({"result": {"applied": False}}, "did not apply"),
-    ],
-)
-@pytest.mark.parametrize("every", [False, True])
-def test_an_edit_that_the_client_does_not_take_is_kept_with_the_reason(
-    start: Start, answer: dict[str, Any], why: str, every: bool
-) -> None:
-    wire = start(capabilities=APPLIES)
-    if every:
-        params = {"command": "dg-lsp.fillAll", "arguments": [{"uri": URI}]}
-        wire.send(request("fill", "workspace/executeCommand", params))
-    else:
-        send_fill(wire, name="add")
-    asked = wire.until("workspace/applyEdit")
-    wire.send({"jsonrpc": "2.0", "id": asked["id"], **answer})
-    result = wire.answer("fill")["result"]
-    assert not result["applied"] and why in result["why"]
-    (change,) = result["edit"]["documentChanges"]
-    assert change["edits"][0]["newText"] == "return None"
+    ):
+        target = {"uri": URI} if command == "dg-lsp.fillAll" else {"uri": URI, "name": "add"}
+        wire.send(request("fill", "workspace/executeCommand", {"command": command, "arguments": [target]}))
+        asked = wire.until("workspace/applyEdit")
+        wire.send({"jsonrpc": "2.0", "id": asked["id"], **answer})
+        result = wire.answer("fill")["result"]
+        assert not result["applied"] and why in result["why"], answer
+        (change,) = result["edit"]["documentChanges"]
+        assert change["edits"][0]["newText"] == "return None"
 
 
 def test_an_edit_that_the_client_does_not_answer_is_kept_and_may_still_come(
@@ -760,9 +752,9 @@ def test_a_file_that_is_not_open_is_read_from_the_disk(start: Start, tmp_path: P
     assert result["edit"]["changes"][uri][0]["newText"] == "return None"
 
 
-@pytest.mark.parametrize(
-    ("target", "reason"),
-    [
+def test_a_target_that_is_wrong_gets_a_reason(start: Start) -> None:
+    wire = start()
+    for target, reason in (
         ({}, "say where"),
         ({"position": "here"}, "say where"),
         ({"position": {"line": -1, "character": 0}}, "say where"),
@@ -773,11 +765,9 @@ def test_a_file_that_is_not_open_is_read_from_the_disk(start: Start, tmp_path: P
         ({"name": "add", "uri": "file:///nowhere/x.py"}, "no file"),
         ({"position": {"line": 4, "character": 4}, "kind": "function_body"}, "no function"),
         ({"name": "add", "kind": "novel"}, "kind is"),
-    ],
-)
-def test_a_target_that_is_wrong_gets_a_reason(start: Start, target: dict[str, Any], reason: str) -> None:
-    result = fill(start(), **target)["result"]
-    assert result["edit"] is None and reason in result["why"]
+    ):
+        result = fill(wire, **target)["result"]
+        assert result["edit"] is None and reason in result["why"], target
 
 
 def test_the_same_seed_gives_the_same_result(start: Start) -> None:

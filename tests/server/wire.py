@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 
@@ -42,7 +44,7 @@ class Wire:
     `patience` is how many seconds an answer may take; short where none is expected.
     """
 
-    def __init__(self, command: list[str], *, reading: bool = True, patience: float = 60) -> None:
+    def __init__(self, command: list[str], *, reading: bool = True, patience: float = PATIENCE) -> None:
         self.patience = patience
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = dict(os.environ, PYTHONPATH=path, PYTHONIOENCODING="utf-8")

@@ -18,7 +18,7 @@ from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.serving import toy
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
@@ -220,8 +220,8 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
         await asyncio.sleep(0.8)
         assert not watch.done() and not service.stuck, "nobody waits, so nothing is stuck"
         reading = asyncio.create_task(lines_of(service))
-        await asyncio.wait_for(watch, 60)
-        return (await asyncio.wait_for(reading, 60))[-1]["error"]  # type: ignore[no-any-return]
+        await asyncio.wait_for(watch, PATIENCE)
+        return (await asyncio.wait_for(reading, PATIENCE))[-1]["error"]  # type: ignore[no-any-return]
 
     assert "hung" in asyncio.run(work())["message"]
 
@@ -272,7 +272,7 @@ def test_an_engine_that_can_compute_no_more_says_so_and_ends(
         await asyncio.sleep(0.2)
         assert not watch.done()
         said = (await lines_of(service))[-1]["error"]["message"]
-        await asyncio.wait_for(watch, 60)
+        await asyncio.wait_for(watch, PATIENCE)
         return str(said)
 
     assert asyncio.run(work()) == "it ends"

@@ -98,7 +98,7 @@ def test_half_a_word_costs_nothing_in_a_long_line() -> None:
     # On the event loop it held each other request up for 0.4 s in a line of 5 MB.
     line = b"x = " + b"f(a, " * 1_000_000 + b"val"
     began = time.process_time()
-    assert {half_word(line, len(line)) for _ in range(100)} == {b"val"}
-    assert time.process_time() - began < 1
+    assert {half_word(line, len(line)) for _ in range(20)} == {b"val"}
+    assert time.process_time() - began < 0.5
     assert half_word(b"x" * 2_000, 2_000) == half_word(b"1" + b"x" * 499, 500) == b""
     assert half_word(b"x" * 500, 500) == b"x" * 500
