@@ -640,7 +640,7 @@ MUTANTS = (
         "dg_lsp/text/related/recent.py",
         "if own and not has_secret(document.data, document.line_starts[first], document.line_end(own[-1])):",
         "if own:",
-        "tests/text/test_recent.py::test_an_edit_with_a_secret_and_one_in_another_language_are_left_out",
+        "tests/text/test_recent.py::test_lines_with_a_secret_and_those_in_another_language_are_left_out",
     ),
     Mutant(
         12,

@@ -50,7 +50,7 @@ class FillOptions:
     alternatives: the number of different texts. priority: who is served first. index: the other files; without it no
     candidates and no definitions are sent. like: a text of the fill's length, for measurements. show: called
     with each Draft. above: text that is read before the document's own, such as that of the cells above one of a
-    notebook. edited: other open documents with their recent edits, the one edited last at the end, for a model that
+    notebook. edited: other open documents with their recent edits, the one used last at the end, for a model that
     reads these.
     """
 

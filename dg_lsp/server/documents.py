@@ -140,6 +140,7 @@ class Documents:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
         self._changes += 1
         document.version, document.snapshot, document.edited = version, None, self._changes
+        document.place = None
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
             document.history = begun(utf8(document.buffer.text))
@@ -175,9 +176,20 @@ class Documents:
         found = self._open.get(uri)
         return found.bursts if found else Bursts()
 
+    def visit(self, uri: str, line: int) -> None:
+        """Note that the user is at `line` of the document `uri`."""
+        if (found := self._open.get(uri)) is not None:
+            self._changes += 1
+            found.place, found.edited = line, self._changes
+
+    def place(self, uri: str) -> int | None:
+        """Return the line of the document `uri` where the user was after its last change; None if that is not known."""
+        found = self._open.get(uri)
+        return found.place if found else None
+
     def edited(self) -> list[str]:
-        """Return the uris of the documents with recent edits, the one edited last at the end."""
-        found = (uri for uri, one in self._open.items() if one.bursts.recent)
+        """Return the uris of the documents that were edited or visited, the last one at the end."""
+        found = (uri for uri, one in self._open.items() if one.bursts.recent or one.place is not None)
         return sorted(found, key=lambda uri: self._open[uri].edited)
 
     def fingerprint(self, uri: str) -> int:
@@ -205,10 +217,13 @@ class _Open:
 
     key: the spelling that all uris of the same file share. snapshot: the last one; None after a change. history: the
     older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many. bursts:
-    the recent edits. edited: how many changes all documents had got with its last one.
+    the recent edits. edited: how many changes and visits all documents had got with its last one. place: the line of
+    the last visit since the last change.
     """
 
-    __slots__ = ("buffer", "bursts", "changes", "edited", "history", "key", "language", "snapshot", "version")
+    __slots__ = (
+        "buffer", "bursts", "changes", "edited", "history", "key", "language", "place", "snapshot", "version",
+    )  # fmt: skip
 
     def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
         self.key, self.language, self.version, self.buffer = key, language, version, buffer
@@ -217,6 +232,7 @@ class _Open:
         self.changes: Changes | None = Changes()
         self.bursts = Bursts()
         self.edited = 0
+        self.place: int | None = None
 
     def apply(self, change: Change, encoding: Encoding) -> None:
         """Apply `change` to the text, and record the bytes that it changed."""

@@ -125,10 +125,11 @@ class Workspace:
         return found
 
     def edited_beside(self, document: Document) -> tuple[Edited, ...]:
-        """Return the other open documents that were edited and may be read, each with its bursts, the last one last."""
+        """Return the other open documents that were edited or visited and may be read, the last one last."""
         found = {one.uri: one for one in self.beside(document)}
         uris = [uri for uri in self.documents.edited() if uri in found]
-        return tuple((found[uri], self.documents.bursts(uri)) for uri in uris)
+        documents = self.documents
+        return tuple((found[uri], documents.bursts(uri), documents.place(uri)) for uri in uris)
 
     def off(self, uri: str) -> str:
         """Return why the document `uri` gets no automatic ghost text, as a sentence; empty if it does."""

@@ -15,6 +15,7 @@ from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.project import Rules, index_near, may_be_read
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import documents as handler
+from dg_lsp.server.handlers.code_action import code_action
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
@@ -215,15 +216,19 @@ def test_recent_edits_of_other_documents_are_sent_as_long_as_these_are_open_and_
             return [piece.text for piece in context]
 
         assert await sent() == [], "nothing was edited"
+        start, named = types.Position(0, 0), types.TextDocumentIdentifier(plan.as_uri())
+        asked = types.CodeActionParams(named, types.Range(start, start), types.CodeActionContext([]))
+        await code_action(window.context, asked)
+        assert await sent() == ["z = 1\n\n"], "the cursor was there"
         documents.change(plan.as_uri(), 2, [(((1, 0), (1, 0)), "def planned(): ...")])
         for column, key in enumerate("len("):
             # Whoever types in one line sends the same pieces at each key.
-            assert await sent() == ["def planned(): ...\n"]
+            assert await sent() == ["z = 1\ndef planned(): ...\n"]
             documents.change(own.as_uri(), 2, [(((0, 9 + column), (0, 9 + column)), key)])
         session.configure({}, {"exclude": ["plan.*"]})
         assert await sent() == []
         session.configure({}, {})
-        assert await sent() == ["def planned(): ...\n"]
+        assert await sent() == ["z = 1\ndef planned(): ...\n"]
         for other in (
             {"checkpoint": "embedded"},
             {"related": False},

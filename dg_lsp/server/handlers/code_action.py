@@ -43,6 +43,8 @@ async def _list(
     snapshot: Snapshot, context: Context, params: types.CodeActionParams
 ) -> Reply[list[types.CodeAction]]:
     document, only = snapshot.document, params.context.only
+    # Editors ask wherever the cursor rests.
+    context.workspace.documents.visit(document.uri, params.range.start.line)
     if not any(convert.wants(only, kind) for kind in (ACTION, SELECTION)):
         raise NoGap(f"the client asked for code actions of other kinds: {', '.join(only or ())}")
     start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)

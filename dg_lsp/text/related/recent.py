@@ -1,4 +1,4 @@
-"""Recent edits: the lines written last in other open documents, for a model that reads pieces of other files.
+"""Recent edits: the lines written or looked at last in other open documents, for a model that reads pieces of them.
 
 Knows documents and their bursts; knows no model and no disk.
 """
@@ -12,22 +12,23 @@ from dg_lsp.text.related.definitions import Context, piece_of
 from dg_lsp.text.related.index import family_of
 from dg_lsp.text.related.secrets import has_secret
 
-# Documents, edits of each, and lines of an edit at most.
-_DOCUMENTS, _EDITS, _LINES = 3, 2, 12
-Edited = tuple[Document, Bursts]
+# Documents, edits of each, and lines of an edit at most; and how many of the lines around a place are above it.
+_DOCUMENTS, _EDITS, _LINES, _ABOVE = 3, 2, 12, 2
+# A document, its bursts, and the line where the user was in it last, if that is not where it was edited last.
+Edited = tuple[Document, Bursts, int | None]
 
 
 def recent_edits(document: Document, edited: Sequence[Edited]) -> Context:
-    """Return the lines that the last edits of other documents have written, as one Piece for each document.
+    """Return the lines of the last edits of other documents and those around the user's last place, a Piece for each.
 
-    edited: the documents, the one edited last at the end, as its piece is. Documents of other languages and edits with
+    edited: the documents, the one used last at the end, as its piece is. Documents of other languages and lines with
     what looks like a secret are left out.
     """
     own = _family(document)
     texts = {
         other.uri: text
-        for other, bursts in edited
-        if _family(other) == own and (text := _text(other, bursts))
+        for other, bursts, place in edited
+        if _family(other) == own and (text := _text(other, bursts, place))
     }
     uris = tuple(texts)[-_DOCUMENTS:]
     return Context(tuple(piece_of(document, uri, texts[uri]) for uri in uris), uris)
@@ -38,11 +39,12 @@ def _family(document: Document) -> str:
     return family_of(load_language(document.language).name) if knows(document.language) else ""
 
 
-def _text(document: Document, bursts: Bursts) -> str:
-    """Return the lines of the last edits of `document`, in their order; empty if they are blank."""
+def _text(document: Document, bursts: Bursts, place: int | None) -> str:
+    """Return the lines of the last edits of `document` and those around `place`, in their order; empty if blank."""
     numbers = set[int]()
-    for burst in bursts.recent[-_EDITS:]:
-        first, last = burst.lines
+    spans = [burst.lines for burst in bursts.recent[-_EDITS:]]
+    at = max(place if place is not None else spans[-1][0] if spans else 0, _ABOVE) - _ABOVE
+    for first, last in (*spans, (at, at + _LINES)):
         own = range(first, min(last + 1, first + _LINES, len(document.line_starts)))
         if own and not has_secret(document.data, document.line_starts[first], document.line_end(own[-1])):
             numbers |= {*own}
