@@ -462,7 +462,7 @@ MUTANTS = (
         9,
         "what is too late before its first turn is computed all the same",
         "dg_lsp/engine/local.py",
-        "        if waited > request.deadline and self.queue:\n",
+        "        if waited > request.deadline and self._turns.waiting:\n",
         "        if waited > 3600:\n",
         "tests/engine/test_local.py::test_what_was_too_late_before_its_first_turn_is_answered_with_that_reason",
     ),

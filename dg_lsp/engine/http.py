@@ -97,10 +97,6 @@ class Backoff:
         """Note that an attempt succeeded: the next failure is a first one again."""
         self._in_a_row = 0
 
-    def retry(self) -> None:
-        """End the pause."""
-        self._not_before = time.monotonic()
-
 
 def client_options(settings: Settings, verify: Trust, read: float) -> dict[str, Any]:
     """Return the options of a client of the server at `settings.engine_url`, which sends the user's token.

@@ -62,8 +62,9 @@ ENVIRONMENT = {
 class LocalEngine:
     """A loaded checkpoint with a PrefixCache for each document, on one model thread. Make it with `open`.
 
-    patience: seconds without a step after which it counts as stuck. device: that of the model. passes: the denoising
-    steps and encoding chunks made so far. weights: the bytes of the model's.
+    patience: seconds without a step after which it counts as stuck. first_step: those that each of the first steps may
+    take: they compile, and read `weights` bytes, maybe from a slow disk. device: that of the model. passes: the
+    denoising steps and encoding chunks made so far.
     """
 
     patience = 20.0
@@ -80,8 +81,8 @@ class LocalEngine:
         self._read: Run | None = None
         self._reading: asyncio.Task[None] | None = None
         self._turns = Turns()
-        self.device, self._weights = device, weights
-        self.passes = 0
+        self.device, self.passes = device, 0
+        self.first_step = _COMPILING + weights / _SLOW_DISK
 
     @classmethod
     def open(cls, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> "LocalEngine":
@@ -95,21 +96,6 @@ class LocalEngine:
         except BaseException:
             thread.shutdown(wait=False)
             raise
-
-    @property
-    def first_step(self) -> float:
-        """Seconds that each of the first steps may take: they compile, and read the weights, maybe from a slow disk."""
-        return _COMPILING + self._weights / _SLOW_DISK
-
-    @property
-    def hits(self) -> int:
-        """The number of infills whose document was still encoded from before."""
-        return self._hits()
-
-    @property
-    def queue(self) -> int:
-        """The number of infills that wait for a turn."""
-        return self._turns.waiting
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield Drafts, then one Fill. Closing the generator stops the model after the running step.
@@ -137,7 +123,7 @@ class LocalEngine:
                 if steps is not None:
                     # The model thread closes the iterator after the step that is running.
                     await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
-                if self._read is not None and not self.queue and not request.rated:
+                if self._read is not None and not self._turns.waiting and not request.rated:
                     self._reading = asyncio.create_task(self._read_on(self._read(request)))
 
     async def _read_on(self, steps: Iterator[Draft | Fill]) -> None:
@@ -165,15 +151,16 @@ class LocalEngine:
         await self._stop_reading()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    def memory(self) -> int:
-        """Return the bytes reserved on the model's GPU; on a CPU, the memory of this process."""
-        return _memory(self.device)
+    def numbers(self) -> dict[str, int]:
+        """Return the fields of its Status: hits are infills whose document was still encoded from before."""
+        memory, queue = _memory(self.device), self._turns.waiting
+        return {"memory": memory, "queue": queue, "passes": self.passes, "hits": self._hits()}
 
     def _begin(self, request: Infill, waited: float) -> Iterator[Draft | Fill]:
         """Return the steps of `request`, which has `waited` that many seconds for its first turn."""
         if request.deadline is None:
             return self._run(request)
-        if waited > request.deadline and self.queue:
+        if waited > request.deadline and self._turns.waiting:
             return _late(waited)
         return self._run(replace(request, deadline=max(request.deadline - waited, 0.001)))
 
@@ -362,6 +349,7 @@ def _late(waited: float) -> Iterator[Draft | Fill]:
 
 
 def _memory(device: str) -> int:
+    """Return the bytes reserved on the GPU `device`; on a CPU, the memory of this process."""
     import torch  # noqa: PLC0415  (imported already where an engine is open)
 
     if device.startswith("cuda"):

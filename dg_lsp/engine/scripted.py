@@ -38,7 +38,6 @@ class ScriptedEngine:
         self.requests: list[Infill] = []
         self.closed = False
         self.passes, self.first_step = 0, 60.0
-        self.queue = self.hits = 0
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield the drafts and the answer."""
@@ -58,9 +57,9 @@ class ScriptedEngine:
         """End the engine; a later `infill` raises."""
         self.closed = True
 
-    def memory(self) -> int:
-        """Return 0: there is no model."""
-        return 0
+    def numbers(self) -> dict[str, int]:
+        """Return the steps made; there is no model, and no queue."""
+        return {"passes": self.passes}
 
 
 def open_scripted(name: str) -> ScriptedEngine:

@@ -17,10 +17,8 @@ from dg_lsp.text.documents.files import write_whole
 
 # The kinds of use that a client reports: shown; taken whole, by a word, by a line; typed to its end; dismissed.
 REPORTED = ("shown", "tab", "word", "line", "typed", "dismissed")
-# The kinds that follow from these: texts of which something was taken by a key, and the characters of that; how many of
-# these texts were unchanged after a while and when the document was saved, and how many were not.
-DERIVED = ("taken", "characters", "kept", "changed", "saved", "changed before saving")
-# Of the texts with an estimated chance, by its bin: "shown 7", and "taken 7", which counts those that were typed, too.
+# Derived from these: taken by a key, and its characters; kept or changed after a while; saved or changed before saving;
+# of the texts with an estimated chance, by its bin, "shown 7", and "taken 7", which counts those that were typed, too.
 BINS = 20
 _WAIT = 5.0  # seconds for another server that writes
 _MOST = 1 << 53

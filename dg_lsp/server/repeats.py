@@ -42,8 +42,9 @@ class Repeats:
     def taken(self, document: Document) -> Repeat | None:
         """Return the last edit that was offered and made, if `document` is still as that edit has made it."""
         newest, state = self._offered[-1] if self._offered else None, (document.uri, hash(document.data))
-        if newest is not None and newest.document.uri == document.uri and _is_made(newest, document):
-            self._taken = (*state, newest)
+        if newest is not None and newest.document.uri == document.uri:
+            made = apply_edit(newest.document, newest.edit).data == document.data
+            self._taken = (*state, newest) if made else self._taken
         return self._taken[2] if self._taken is not None and self._taken[:2] == state else None
 
     def offer(self, source: str, burst: Burst, place: Place) -> Repeat:
@@ -77,10 +78,6 @@ class Repeats:
         self._sure = deque((one for one in self._sure if one[0] != uri), _OFFERED)
         self._dismissed = deque((key for key in self._dismissed if uri not in (key[0], key[2])), _DISMISSED)
         self._taken = None
-
-
-def _is_made(repeat: Repeat, document: Document) -> bool:
-    return apply_edit(repeat.document, repeat.edit).data == document.data
 
 
 def _key(source: str, number: int, place: Place) -> Key:

@@ -92,7 +92,9 @@ class StatusBoard:
         found: the status of the engine, None if none runs. off: why the document that the client asks about gets
         nothing; empty if it does.
         """
-        status = self._completed(found) if found else self._without_engine()
+        # Without an answer the engine is being started, or it has failed.
+        engine = self.engine if self.engine and self.engine.state in ("starting", "failed") else None
+        status = self._completed(found) if found else engine
         state = "off" if off else status.state if status else "idle"
         why = off or (_why(status) if status else IDLE)
         name = f"off here: {off}" if off else name_of_state(status) if status else state
@@ -100,11 +102,6 @@ class StatusBoard:
         fields = asdict(status or Status("ready", checkpoint=self.checkpoint))
         own = {"state": state, "name": name, "why": why, "version": dg_lsp.__version__, "last": last}
         return {**fields, **own, "use": self._use()}
-
-    def _without_engine(self) -> Status | None:
-        """Return the status while no engine answers: it is being started, or it has failed."""
-        engine = self.engine
-        return engine if engine and engine.state in ("starting", "failed") else None
 
     def _completed(self, status: Status) -> Status:
         """Return `status` with the lasting fields of the same engine, which a change of its state leaves out."""

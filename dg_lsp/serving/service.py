@@ -26,29 +26,18 @@ _log = logging.getLogger("dg_lsp.model")
 
 
 class Hosted(Engine, Protocol):
-    """An engine that a Service can run, with the numbers for its status."""
+    """An engine that a Service can run.
+
+    patience: seconds without a step after which it counts as stuck. first_step: those that each of the first steps may
+    take, before it is known how long they usually take.
+    """
 
     device: str
-    passes: int
-    patience: float  # seconds without a step after which it counts as stuck
+    patience: float
+    first_step: float
 
-    @property
-    def first_step(self) -> float:
-        """Seconds that each of the first steps may take, before it is known how long they usually take."""
-        ...
-
-    @property
-    def hits(self) -> int:
-        """The number of infills whose document was still encoded from before."""
-        ...
-
-    @property
-    def queue(self) -> int:
-        """The number of infills that wait for their turn."""
-        ...
-
-    def memory(self) -> int:
-        """Return the bytes that the model holds."""
+    def numbers(self) -> dict[str, int]:
+        """Return the fields `memory`, `queue`, `passes` and `hits` of its Status."""
         ...
 
 
@@ -125,19 +114,16 @@ class Service:
             checkpoint=self._checkpoint,
             digest=self._digest,
             device=engine.device if engine else "",
-            memory=engine.memory() if engine else 0,
             milliseconds=self._last[0],
             steps=self._last[1],
-            queue=engine.queue if engine else len(self._unanswered),
-            passes=engine.passes if engine else 0,
             fills=self._fills,
-            hits=engine.hits if engine else 0,
             wire=wire.WIRE,
             package=dg_lsp.__version__,
             python=platform.python_version(),
             torch=_version("torch"),
             process=os.getpid(),
             seconds=time.monotonic() - self._began,
+            **(engine.numbers() if engine else {"queue": len(self._unanswered)}),
         )
 
     async def answer(self, request: Infill, send: Callable[[bytes], Awaitable[None]]) -> None:
@@ -172,7 +158,7 @@ class Service:
             # 3.
             while (name := await mailbox.next()) not in ("fill", "error"):
                 draft = mailbox.draft if name == "draft" else None
-                await send(wire.line(name, wire.pack(draft) if draft else self._beat()))
+                await send(wire.line(name, wire.pack(draft) if draft else self._engine.numbers()))
             await send(wire.line(name, mailbox.last))
         finally:
             # Before the wait below, which may take long, and which a second cancellation ends.
@@ -243,10 +229,6 @@ class Service:
         self._fills += 1
         self._last = (fill.milliseconds, fill.steps)
         _log.info("fill %d: %.0f ms, %d steps, %s", self._fills, fill.milliseconds, fill.steps, fill.reason)
-
-    def _beat(self) -> dict[str, int]:
-        engine = self._engine
-        return {"queue": engine.queue, "passes": engine.passes} if engine else {}
 
     async def close(self) -> None:
         """Close the engine."""

@@ -190,7 +190,7 @@ def _config(source: Any) -> DiffusionGemmaConfig:
         "sliding_window": window or source.max_position_embeddings,
         "max_position_embeddings": source.max_position_embeddings,
         "use_bidirectional_attention": "vision",
-        "attention_bias": _has_biases(source),
+        "attention_bias": source.model_type == "qwen2" or bool(getattr(source, "attention_bias", False)),
         "final_logit_softcapping": NO_CAP,
         "tie_word_embeddings": source.tie_word_embeddings,
         "hidden_activation": source.hidden_act,
@@ -203,10 +203,6 @@ def _config(source: Any) -> DiffusionGemmaConfig:
         canvas_length=_CANVASES[-1],
         tie_word_embeddings=source.tie_word_embeddings,
     )
-
-
-def _has_biases(config: Any) -> bool:
-    return config.model_type == "qwen2" or bool(getattr(config, "attention_bias", False))
 
 
 def _scale(config: Any) -> float:

@@ -170,7 +170,7 @@ def test_a_cancel_closes_the_connection() -> None:
         async with aclosing(engine.infill(ASKED)) as events:
             await anext(events)
         await until(lambda: server.cancelled)
-        assert engine.queue == 0
+        assert engine.numbers()["queue"] == 0
 
     with_server(server, work)
 

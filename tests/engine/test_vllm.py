@@ -7,6 +7,7 @@ and where vLLM can be imported the record is compared with them.
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -253,7 +254,7 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_says(status: int, tmp_pat
         with pytest.raises(EngineBusy, match=r"asked again in [3-5]\d s") as reported:
             await fill_of(engine)
         assert len(server.heard) == heard and 30 < reported.value.wait <= 57
-        engine.server.backoff.retry()
+        engine.server.backoff._not_before = time.monotonic()
         server.status = 200
         assert (await fill_of(engine)).text == RIGHT
 
@@ -266,7 +267,7 @@ def test_a_server_that_is_away_is_named_and_asked_ever_more_seldom(tmp_path: Pat
     async def work(engine: VllmEngine) -> None:
         pauses = []
         for _ in range(8):
-            engine.server.backoff.retry()
+            engine.server.backoff._not_before = time.monotonic()
             with pytest.raises(EngineError, match="no vLLM server answers at http://127"):
                 await fill_of(engine)
             pauses.append(round(engine.server.backoff.left))
@@ -367,7 +368,7 @@ def test_a_cancel_closes_the_connections(tmp_path: Path) -> None:
         # An answer would come after half a minute, and is none that was cancelled.
         await until(lambda: not server.live)
         assert server.cancelled == AT_ONCE
-        assert engine.queue == 0
+        assert engine.numbers()["queue"] == 0
 
     with_server(server, tmp_path, work)
 

@@ -9,7 +9,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 class ToyEngine:
     """An engine without a model, as a Service wants one."""
 
-    device, passes, hits, queue = "a toy", 0, 0, 0
+    device = "a toy"
     first_step, patience = 1.0, 1.0
 
     def __init__(self, text: str) -> None:
@@ -19,9 +19,9 @@ class ToyEngine:
         """Yield the one text."""
         yield Fill(self._text)
 
-    def memory(self) -> int:
-        """Hold no memory."""
-        return 0
+    def numbers(self) -> dict[str, int]:
+        """Count nothing."""
+        return {}
 
     async def close(self) -> None:
         """Do nothing."""
