@@ -94,7 +94,9 @@ def example_of(document: Document, bursts: Bursts, cursor: int) -> Example | Non
     typed = _typed(document, bursts, cursor)
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
-        if typed is None or _is_unclear(source, typed, bursts) or _is_defined(source, typed):
+        if typed is None or _is_broken(source, typed) or _is_defined(source, typed):
+            return None
+        if _disagrees(typed, bursts, document.data):
             return None
         inside = (source.root.descendant_for_byte_range(c.now, c.stop) for c in typed.spans)
         if not all(node is not None and "comment" in node.type for node in inside):
@@ -217,7 +219,7 @@ def _next_line(document: Document, bursts: Bursts, cursor: int) -> Iterator[Plac
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
     """Yield the places of the first rule that finds any."""
     at = typed.spans[_last(typed)]
-    if _is_unclear(source, typed, bursts):
+    if _is_broken(source, typed):
         return
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
@@ -228,7 +230,8 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
         lambda: _same_keys(source, typed),
         lambda: similar_lines(source, bursts),
     )
-    for rule in rules:
+    # Two lines may have changed one text into two.
+    for rule in rules[-1:] if _disagrees(typed, bursts, source.document.data) else rules:
         check()
         found = [place for place in rule() if not _is_own(place, typed)]
         if found:
@@ -237,11 +240,10 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
                 return
 
 
-def _is_unclear(source: Source, typed: Typed, bursts: Bursts) -> bool:
-    """Return whether the edit is in broken code, or was made in another way elsewhere."""
+def _is_broken(source: Source, typed: Typed) -> bool:
+    """Return whether the edit is in broken code."""
     at = typed.spans[_last(typed)].now
-    around = (n for n in source.root.children if n.start_byte <= at <= n.end_byte)
-    return any(n.has_error for n in around) or _disagrees(typed, bursts, source.document.data)
+    return any(n.has_error for n in source.root.children if n.start_byte <= at <= n.end_byte)
 
 
 def _is_defined(source: Source, typed: Typed) -> bool:

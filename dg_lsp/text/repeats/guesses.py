@@ -12,9 +12,9 @@ from typing import TypeVar
 from dg_lsp.text.budget import check
 from dg_lsp.text.documents.bursts import Burst
 from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import Change, Changes, trimmed
+from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.lines import kind_of, spans_of, whole_words
+from dg_lsp.text.repeats.lines import kind_of, line_edit, spans_of
 from dg_lsp.text.syntax.lexer import line_end, line_start
 from dg_lsp.text.syntax.names import whole
 
@@ -106,7 +106,7 @@ def guesses(document: Document, example: Example) -> list[Edit]:
         if near and not changed:
             changed = _aligned(example, data, (mine, yours), kinds)
         if changed and changed != line:
-            found.append((-sum(alike), abs(begin - example.start), _edit(begin, line, changed)))
+            found.append((-sum(alike), abs(begin - example.start), line_edit(begin, line, changed)))
     return [edit for _, _, edit in sorted(found, key=lambda one: one[:2])[:_MOST]]
 
 
@@ -156,11 +156,3 @@ def _aligned(
             return b""
         new, at = new + line[at:first] + text, last
     return new + line[at:]
-
-
-def _edit(begin: int, old: bytes, new: bytes) -> Edit:
-    """Return the edit that makes the line `old`, which begins at `begin`, the line `new`, by whole words."""
-    whole_line = Changes((Change(0, len(old), 0, len(new)),))
-    (change,) = whole_words(trimmed(whole_line, old, new).spans, old, new)
-    text = new[change.now : change.stop].decode("utf-8", "replace")
-    return Edit(begin + change.start, begin + change.end, text)

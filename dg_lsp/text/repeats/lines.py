@@ -1,22 +1,22 @@
 """Similar lines: the changes of one edit by tokens, and lines like two that were changed in the same way."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.documents.bursts import Burst, Bursts
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import Change
+from dg_lsp.text.documents.history import Change, Changes, trimmed
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.repeats.classes import Place, Source
 from dg_lsp.text.syntax.lexer import line_end, line_start
 
 # Longer texts are compared as a whole.
 LONGEST = 200
+# Shared tokens of two lines after which a third one is like them by no chance.
+_ENOUGH = 8
 # A name as most languages write it.
 NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
@@ -27,39 +27,47 @@ _PIECES = re.compile(rb"[\w$\x80-\xff]+|\s+|[^\w\s]")
 def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
     """Yield the places in lines like two that were changed in the same way, one after the other.
 
-    1. Both changes put in the same text for the same text, at the same tokens of lines of the same form.  2. Another
-    line of that form is a statement of the same block if both are of one, or is the same line.
+    1. The new lines are made of the same text, and of what differs between the old ones: from `f("a")` and `f("b")`,
+    which became `g(1, "a")` and `g(1, "b")`, follows `g(1, "c")` for `f("c")`.  2. Another line of that form is a
+    statement of the same block if both are of one, or has much in common with them, or is the same line.
     """
     # 1.
     data, recent = source.document.data, bursts.recent[-2:]
-    if len(recent) < 2:
+    lines = [line for burst in recent if (line := _Line.of(burst, data)) is not None]
+    if len(lines) < 2 or lines[0].start == lines[1].start:
         return
-    one, two = (_Example.of(burst, data) for burst in recent)
-    if one is None or two is None or one.edits != two.edits or one.start == two.start:
-        return
-    form = _form(one.tokens, two.tokens)
-    if form is None:
+    change = _Pattern.of(*lines)
+    if change is None:
         return
     # 2.
-    parents = {_statement_parent(source, e.start) for e in (one, two)}
-    at, fixed = 0, [text for text, number in form if number < 0]
-    for line in data.splitlines(keepends=True):
-        begin, at = at, at + len(line)
+    parents, at = {_statement_parent(source, line.start) for line in lines}, 0
+    for whole_line in data.splitlines(keepends=True):
+        begin, at = at, at + len(whole_line)
         check()
-        if not all(token in line for token in fixed):
+        text = whole_line.strip()
+        new = (
+            change.applied(text)
+            if len(text) <= LONGEST and begin not in (lines[0].start, lines[1].start)
+            else text
+        )
+        if new == text:
             continue
-        tokens = tuple(_TOKENS.finditer(line))
-        texts = tuple(t[0] for t in tokens)
-        if begin in (one.start, two.start) or not _fits(form, texts):
-            continue
-        same = texts in (one.tokens, two.tokens)
+        start = begin + whole_line.index(text)
         if (
-            not same
-            and len(parents) == 1
-            and _statement_parent(source, begin + tokens[0].start()) not in parents
+            text in (lines[0].old, lines[1].old)
+            or len(parents) > 1
+            or change.fixed >= _ENOUGH
+            or _statement_parent(source, start) in parents
         ):
-            continue
-        yield from _repeated(source.document, begin, tokens, two.edits)
+            yield source.document, line_edit(start, text, new)
+
+
+def line_edit(begin: int, old: bytes, new: bytes) -> Edit:
+    """Return the edit that makes the text `old`, which begins at `begin`, the text `new`, by whole words."""
+    whole = Changes((Change(0, len(old), 0, len(new)),))
+    (change,) = whole_words(trimmed(whole, old, new).spans, old, new)
+    text = new[change.now : change.stop].decode("utf-8", "replace")
+    return Edit(begin + change.start, begin + change.end, text)
 
 
 def spans_of(burst: Burst, data: bytes) -> tuple[Change, ...]:
@@ -110,84 +118,106 @@ def _word(span: Change, old: bytes, new: bytes) -> Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Example:
-    """A line that was changed: the start of it as it is now, its old tokens, and what was put in between which edges.
-
-    The edges of the tokens of a line are numbered: 0 is the start of the first one, 1 its end, and so on.
-    """
+class _Line:
+    """A line that was changed: its start as it is now, and its text before and after, without the blanks around it."""
 
     start: int
-    tokens: tuple[bytes, ...]
-    edits: tuple[tuple[int, int, bytes], ...]
+    old: bytes
+    new: bytes
 
     @staticmethod
-    def of(burst: Burst, data: bytes) -> "_Example | None":
+    def of(burst: Burst, data: bytes) -> "_Line | None":
         """Return the line that `burst` has changed; None if it has changed none, or several."""
         spans = spans_of(burst, data)
-        if not spans or any(line_start(data, c.now) != line_start(data, spans[0].now) for c in spans):
+        if not spans:
             return None
-        start = line_start(burst.before, spans[0].start)
-        line = burst.before[start : line_end(burst.before, spans[-1].end)]
-        tokens = tuple(_TOKENS.finditer(line))
-        edges = [edge for token in tokens for edge in token.span()]
-        if not edges:
+        first, last = line_start(burst.before, spans[0].start), line_end(burst.before, spans[-1].end)
+        start, end = line_start(data, spans[0].now), line_end(data, spans[-1].stop)
+        old, new = burst.before[first:last].strip(), data[start:end].strip()
+        if not old or b"\n" in old + new or max(len(old), len(new)) > LONGEST:
             return None
-        edits = list[tuple[int, int, bytes]]()
-        for change in (_slid(c, burst.before, data) for c in spans):
-            first, last = change.start - start, change.end - start
-            low, high = _edges(edges, first, last)
-            text = line[edges[low] : first] + data[change.now : change.stop] + line[last : edges[high]]
-            edits.append((low, high, text))
-        if any(a[1] > b[0] for a, b in pairwise(edits)):
-            return None
-        return _Example(line_start(data, spans[0].now), tuple(t[0] for t in tokens), tuple(edits))
+        return _Line(start, old, new)
 
 
-def _edges(edges: list[int], first: int, last: int) -> tuple[int, int]:
-    """Return the numbers of the edges around the bytes [first, last) of a line: whole tokens, and their blanks."""
-    low, high = bisect_right(edges, first) - 1, bisect_left(edges, last)
-    if first == last and low >= 0 and edges[low] == first:
-        return low, low
-    return max(low, 0), min(high, len(edges) - 1)
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A change of lines that are alike. form: an old line, with a group for each text that differs between them.
 
-
-def _slid(change: Change, old: bytes, new: bytes) -> Change:
-    """Return `change` with the blanks of its text behind it, not before it: `final ` is put in before `int`."""
-    start, end, now, stop = change
-    text = b"" if start < end and now < stop else old[start:end] or new[now:stop]
-    while text[:1] in (b" ", b"\t") and text[:1] == old[end : end + 1]:
-        text = text[1:] + text[:1]
-        start, end, now, stop = start + 1, end + 1, now + 1, stop + 1
-    return Change(start, end, now, stop)
-
-
-def _form(one: tuple[bytes, ...], two: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...] | None:
-    """Return the form that two lines share: each token, and which of the differing pairs it is, or -1 if they agree.
-
-    None if they share too little. `self.a = a` and `self.b = b` share `self . ? = ?`, with the same name twice.
+    done: a new line. new: the parts of a new line: a text, or the number of a group. equal: groups that must have the
+    same text. examples: the two texts of each group. fixed: the number of tokens that the old lines share.
     """
-    if len(one) != len(two):
-        return None
-    pairs: dict[tuple[bytes, bytes], int] = {}
-    form = list[tuple[bytes, int]]()
-    for a, b in zip(one, two, strict=True):
-        if a != b and kind_of(a) != kind_of(b):
+
+    form: re.Pattern[bytes]
+    done: re.Pattern[bytes]
+    new: tuple[bytes | int, ...]
+    equal: tuple[tuple[int, ...], ...]
+    examples: tuple[tuple[bytes, bytes], ...]
+    fixed: int
+
+    @staticmethod
+    def of(one: _Line, two: _Line) -> "_Pattern | None":
+        """Return the change that both lines are examples of; None if there is none, or they have too little in common.
+
+        Where a text is in the new lines as often as in the old ones, its places correspond in their order.
+        """
+        old, new = _parts(one.old, two.old), _parts(one.new, two.new)
+        examples = tuple(part for part in old if isinstance(part, tuple))
+        fixed = [token for part in old if isinstance(part, bytes) for token in _TOKENS.findall(part)]
+        longest = max(len(_TOKENS.findall(line.old)) for line in (one, two))
+        if any(b"" in part for part in examples) or 2 * len(fixed) < longest:
             return None
-        form.append((a, -1 if a == b else pairs.setdefault((a, b), len(pairs))))
-    fixed = [token for token, number in form if number < 0]
-    return tuple(form) if any(map(NAME.fullmatch, fixed)) or len(fixed) >= 3 else None
+        if not any(map(NAME.fullmatch, fixed)) and len(fixed) < 3:
+            return None
+        equal, parts, used = list[tuple[int, ...]](), list[bytes | int](), dict[tuple[bytes, bytes], int]()
+        for part in new:
+            if isinstance(part, bytes):
+                parts.append(part)
+                continue
+            groups = tuple(n for n, example in enumerate(examples) if example == part)
+            if not groups:
+                return None
+            if len(groups) != new.count(part):
+                equal.append(groups)
+            parts.append(groups[min(used.get(part, 0), len(groups) - 1)])
+            used[part] = used.get(part, 0) + 1
+        form, done = (
+            b"".join(re.escape(p) if isinstance(p, bytes) else b"(.+?)" for p in ps) for ps in (old, new)
+        )
+        # Where something was only removed, a new line may be a part of an old one.
+        done = b"" if re.fullmatch(done, one.old) else done
+        return _Pattern(re.compile(form), re.compile(done), tuple(parts), tuple(equal), examples, len(fixed))
+
+    def applied(self, line: bytes) -> bytes:
+        """Return `line` changed; as it is if it does not have the form."""
+        found = self.form.fullmatch(line)
+        if (
+            found is None
+            or self.done.fullmatch(line)
+            or not all(map(_is_like, found.groups(), self.examples))
+        ):
+            return line
+        if any(len({found[n + 1] for n in groups}) > 1 for groups in self.equal):
+            return line
+        return b"".join(part if isinstance(part, bytes) else found[part + 1] for part in self.new)
 
 
-def _fits(form: tuple[tuple[bytes, int], ...], tokens: tuple[bytes, ...]) -> bool:
-    if len(form) != len(tokens):
-        return False
-    known: dict[int, bytes] = {}
-    for (text, number), token in zip(form, tokens, strict=True):
-        if number < 0 and token != text:
-            return False
-        if number >= 0 and (kind_of(token) != kind_of(text) or known.setdefault(number, token) != token):
-            return False
-    return True
+def _parts(one: bytes, two: bytes) -> list[bytes | tuple[bytes, bytes]]:
+    """Return the parts of two texts: those that they share, and where they differ both."""
+    first, second = _PIECES.findall(one), _PIECES.findall(two)
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    parts = [(tag, b"".join(first[i:j]), b"".join(second[k:m])) for tag, i, j, k, m in matcher.get_opcodes()]
+    return [mine if tag == "equal" else (mine, yours) for tag, mine, yours in parts]
+
+
+def _is_like(text: bytes, examples: tuple[bytes, bytes]) -> bool:
+    """Return whether `text` may stand where the `examples` do: a number only where both are, and no half of a pair."""
+    pairs = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+    numbers = {example[:1].isdigit() for example in examples}
+    return (
+        (len(numbers) > 1 or text[:1].isdigit() in numbers)
+        and all(text.count(a) == text.count(b) for a, b in pairs)
+        and text.count(b'"') % 2 == text.count(b"'") % 2 == 0
+    )
 
 
 def kind_of(token: bytes) -> str:
@@ -205,18 +235,3 @@ def _statement_parent(source: Source, offset: int) -> int:
     while node is not None and node.parent is not None and node.parent.start_byte == node.start_byte:
         node = node.parent
     return node.parent.id if node is not None and node.parent is not None else 0
-
-
-def _repeated(
-    document: Document,
-    begin: int,
-    tokens: tuple[re.Match[bytes], ...],
-    edits: tuple[tuple[int, int, bytes], ...],
-) -> Iterator[Place]:
-    """Yield one edit that makes all of `edits` in the line at `begin`."""
-    edges = [begin + edge for token in tokens for edge in token.span()]
-    text, at = b"", edges[edits[0][0]]
-    for low, high, new in edits:
-        text += document.data[at : edges[low]] + new
-        at = edges[high]
-    yield document, Edit(edges[edits[0][0]], at, text.decode("utf-8", "replace"))
