@@ -210,7 +210,7 @@ def _parts(one: bytes, two: bytes) -> list[bytes | tuple[bytes, bytes]]:
 
 
 def _is_like(text: bytes, examples: tuple[bytes, bytes]) -> bool:
-    """Return whether `text` may stand where the `examples` do: a number only where both are, and no half of a pair."""
+    """Return whether `text` may be where the `examples` are: a number only where both are, and no half of a pair."""
     pairs = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
     numbers = {example[:1].isdigit() for example in examples}
     return (
