@@ -229,11 +229,11 @@ def test_what_was_dismissed_is_not_offered_again_at_its_place(start: Start) -> N
 
 
 def test_a_newer_request_takes_the_place_of_an_older_one(start: Start) -> None:
-    wire = start("scripted:60:200")
+    wire = start("scripted:30:200")
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
     wire.send(request(2, "textDocument/inlineCompletion", inline(AT_X)))
-    # One that was filled would have items, and come 12 seconds before the other.
+    # One that was filled would have items.
     assert wire.answer(1)["result"] == {"items": []}
     assert wire.answer(2)["result"]["items"]
 
@@ -1292,14 +1292,14 @@ def test_a_setting_changed_in_a_fill_leaves_the_fill_alone(start: Start) -> None
 
 def test_an_engine_killed_in_the_middle_of_a_fill_loses_nothing(start: Start) -> None:
     wire = start("scripted:25:200")
-    for number in range(3):
+    for number in range(2):
         # The engine has made the steps of earlier fills; one that dies before this fill's first is only started again.
         before = wire.ask("before", "dg-lsp/status")["result"]["passes"]
         wire.send(request(number, "textDocument/inlineCompletion", inline(AT_X)))
         os.kill(wait_for_steps(wire, before + 1)["process"], signal.SIGKILL)
         assert wire.answer(number)["result"] == {"items": []}
         assert ghost(wire, f"again {number}", AT_X)
-        wire.send(changed(number + 2, TEXT.replace("x = ", f"{'abc'[number]} = ")))
+        wire.send(changed(number + 2, TEXT.replace("x = ", f"{'ab'[number]} = ")))
     told = [m for m in wire.messages if m.get("method") == "window/showMessage"]
     assert len(told) == 1 and "died" in told[0]["params"]["message"]
 
