@@ -1,7 +1,7 @@
 """Similar lines: the changes of one edit by tokens, and lines like two that were changed in the same way."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
@@ -180,12 +180,10 @@ class _Pattern:
                 equal.append(groups)
             parts.append(groups[min(used.get(part, 0), len(groups) - 1)])
             used[part] = used.get(part, 0) + 1
-        form, done = (
-            b"".join(re.escape(p) if isinstance(p, bytes) else b"(.+?)" for p in ps) for ps in (old, new)
-        )
+        form, done = _form(old), _form(new)
         # Where something was only removed, a new line may be a part of an old one.
-        done = b"" if re.fullmatch(done, one.old) else done
-        return _Pattern(re.compile(form), re.compile(done), tuple(parts), tuple(equal), examples, len(fixed))
+        done = re.compile(b"") if done.fullmatch(one.old) else done
+        return _Pattern(form, done, tuple(parts), tuple(equal), examples, len(fixed))
 
     def applied(self, line: bytes) -> bytes:
         """Return `line` changed; as it is if it does not have the form."""
@@ -207,6 +205,20 @@ def _parts(one: bytes, two: bytes) -> list[bytes | tuple[bytes, bytes]]:
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     parts = [(tag, b"".join(first[i:j]), b"".join(second[k:m])) for tag, i, j, k, m in matcher.get_opcodes()]
     return [mine if tag == "equal" else (mine, yours) for tag, mine, yours in parts]
+
+
+def _form(parts: Sequence[bytes | tuple[bytes, bytes]]) -> re.Pattern[bytes]:
+    """Return the pattern of a line of these `parts`; a group ends where the part behind it is first, so that matching
+    takes linear time.
+    """
+    texts = [re.escape(part) if isinstance(part, bytes) else b"" for part in parts]
+    texts[-1] += rb"\Z"
+    found, at = b"", 0
+    while at < len(parts):
+        is_group = isinstance(parts[at], tuple)
+        found += b"(?>(.+?)%b)" % b"".join(texts[at : at + 2]) if is_group else texts[at]
+        at += 2 if is_group else 1
+    return re.compile(found)
 
 
 def _is_like(text: bytes, examples: tuple[bytes, bytes]) -> bool:
