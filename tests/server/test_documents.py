@@ -357,6 +357,15 @@ def test_pygls_gets_these_wrong(text: str, position: Position) -> None:
     assert edited(text, position, position, "X") == spliced(text, (position, position), "X", "utf-16")
 
 
+def test_many_changes_may_hold_one_of_the_whole_text() -> None:
+    documents, key = Documents(), ((0, 0), (0, 0))
+    documents.open(URI, "python", 0, "one\n")
+    documents.change(URI, 1, [*[(key, "x")] * 200, (None, "two\n"), (key, "y")])
+    document = documents.snapshot(URI)
+    assert document is not None and document.data == b"ytwo\n"
+    check_history(documents)
+
+
 def test_many_edits_of_a_long_line_take_little_time() -> None:
     buffer, began = Buffer("é" * 1_000_000), time.thread_time()
     for typed in range(100):

@@ -1,5 +1,7 @@
 """What a client's settings may change."""
 
+import asyncio
+
 import pytest
 
 from dg_lsp.engine.scripted import open_scripted
@@ -12,6 +14,7 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.reasons import NoGap
 
 
 class Configured(Session):
@@ -116,3 +119,22 @@ def test_a_client_gets_one_of_two_edits_that_come_to_the_same() -> None:
     for covers in (False, True):
         snapshot = Snapshot(document, Settings(), client=Capabilities(covers=covers))
         assert [covered(document, cursor, e) for e in offers.edits_at(snapshot, cursor)] == [covers]
+
+
+def test_a_document_that_changes_while_git_is_asked_is_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = "file:///w/shop.py"
+    monkeypatch.setattr("dg_lsp.server.refusals.ignored", lambda *_: set())
+
+    async def work() -> None:
+        workspace = Workspace(Settings(exclude_ignored=True))
+        workspace.documents.open(uri, "python", 1, "x = 1\n")
+        asked = asyncio.create_task(workspace.permitted(uri))
+        # It waits for git's answer then, which the event loop has not got yet.
+        await asyncio.sleep(0)
+        workspace.documents.change(uri, 2, [(None, "x = 2\n")])
+        with pytest.raises(NoGap, match="changed while git was asked"):
+            await asked
+        assert (await workspace.permitted(uri)).data == b"x = 2\n"
+        workspace.refusals.close()
+
+    asyncio.run(work())

@@ -195,6 +195,24 @@ def test_a_closed_document_is_watched_no_more(fast: None) -> None:
     assert counted() == {"tab": 1, "taken": 1, "characters": 7}
 
 
+def test_of_many_taken_texts_only_the_last_ones_are_watched(
+    fast: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uses, "_MOST", 1)
+
+    async def work() -> None:
+        context = window()
+        for version, text in enumerate(("load(1)", "load(2)"), 2):
+            show(context, text)
+            holds(context, text, version)
+            await used(context, use("tab", 7))
+        await until(lambda: not context.uses._watched)
+        await context.uses.write()
+
+    asyncio.run(work())
+    assert counted() == {"tab": 2, "taken": 2, "characters": 14, "kept": 1}
+
+
 def test_chances_are_counted_in_bins(state: Path) -> None:
     async def work() -> None:
         context = window()
