@@ -153,6 +153,25 @@ def test_the_uses_of_an_import_that_was_replaced_follow(
     assert right(name, f"{text}\n{new}\n", [edit], []) or name == "a.py"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "old", "new"),
+    [
+        ("a.rs", "use crate::config::Settings;\n\nfn f() {\n    config::load();\n}\n", "config", "setup"),
+        (
+            "a.java",
+            "import org.config.Settings;\n\nclass A extends B {\n    int f = config.f;\n}\n",
+            "config",
+            "setup",
+        ),
+    ],
+)
+def test_a_part_of_the_path_of_an_import_is_no_name_of_the_file(
+    name: str, text: str, old: str, new: str
+) -> None:
+    line = text.splitlines()[0]
+    assert right(name, text, [(line, line.replace(old, new))], [])
+
+
 def test_of_a_member_that_two_classes_have_the_own_uses_are_renamed() -> None:
     body = "    def __init__(self):\n        self.items = {}\n\n    def get(self):\n        return self.items\n\n\n"
     text = f"class A:\n{body}".replace("{}", "[1]") + f"class B:\n{body}def f(a: A):\n    return a.items\n"

@@ -101,10 +101,12 @@ def replaced_places(source: Source, renamed: Renamed, lines: set[int], *, twice:
     edited = name_at(source.language, source.root, *renamed.at)
     if edited is None or edited.scope is not None or edited.role == "keyword":
         return
-    imported = is_import(edited.place) and words_like(renamed.new, source.document.data) == renamed.count
+    old, data = source.names(renamed.old), source.document.data
+    # The last name of its path is imported, and the others are none of the file's.
+    is_last = data[edited.end : edited.end + 1] not in (b".", b":", b"/")
+    imported = is_last and is_import(edited.place) and words_like(renamed.new, data) == renamed.count
     if edited.role == "other" and not imported:
         return
-    old, data = source.names(renamed.old), source.document.data
     if any(n.scope is not None and not is_import(n.place) for n in old):
         return
     moved = any(n.scope is not None and line_start(data, n.start) in lines for n in source.names(renamed.new))
