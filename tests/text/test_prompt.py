@@ -60,7 +60,7 @@ def test_what_matters_above_the_cut_comes_first_and_counts_for_the_limit() -> No
     gap = find_gap(found, len(found.data), "rest_of_line")
     for limit in range(300, len(found.data) - 3, 7):
         prefix = build(found, gap, Settings(prefix_bytes=limit)).prefix
-        head = 'import os\nclass A:\n    def f(self):\n        """Say."""\n        x = 1\n'
+        head = "import os\nclass A:\n    def f(self):\n        x = 1\n"
         assert prefix.startswith(head) and prefix.endswith("        x = 1\n        ")
         assert limit / 2 <= len(prefix) <= limit
     assert build(found, gap, Settings(prefix_bytes=len(found.data))).prefix == text[1:]

@@ -1,6 +1,5 @@
-"""Outline: lines above a cut that the code below needs: imports, headers of enclosing scopes, docstrings."""
+"""Outline: lines above a cut that the code below needs: imports and headers of enclosing scopes."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -36,7 +35,6 @@ _OPENING = {"(": b"(", "[": b"[", "{": b"{", "${": b"{"}
 _CLOSING = (")", "]", "}")
 # Whole lines by the offsets at which they begin in the whole text.
 Lines = dict[int, bytes]
-_WORD = re.compile(rb"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +75,11 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     """Choose lines, in at most `budget` bytes, of a text that is cut at the line start `at`.
 
     `above` is the text up to a little below `at`, so that nothing typed further down changes the answer. For a cut in
-    `Shape.area` of a long file: its imports, `class Shape:`, `def area(self):` and the docstring of `area`.
+    `Shape.area` of a long file: its imports, `class Shape:` and `def area(self):`.
 
-    1. Parse the text around the cut.  2. Move the cut down to the next statement, if there is one. 3. Keep the headers
+    1. Parse the text around the cut.  2. Move the cut down to the next statement, if there is one.  3. Keep the headers
     of the scopes that enclose the cut, all or none.  4. Keep imports in at most half of the budget, the last ones
-    first, since those name the project's own modules.  5. Keep docstrings of the enclosing functions.
+    first, since those name the project's own modules.
     """
     # 1.
     parted = len(above) > WHOLE and not language.is_plain
@@ -91,15 +89,12 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     # 2. A statement is complete as soon as the headers around it are there.
     cut = _next_statement(item, at) if item else at
     # 3. Some of them would make a text that is no better formed than one without any.
-    found = headers_at(item, cut) if item else None
-    headers, docstrings = found or (headers_by_lines(above, start, cut), [])
-    kept = _fitting([headers], budget)
+    headers = headers_at(item, cut) if item else None
+    kept = _fitting([headers_by_lines(above, start, cut) if headers is None else headers], budget)
     # 4.
     head = b"" if language.is_plain else above[: line_start(above, min(start or cut, HEAD))]
     imports = _imports(item, cut) if item and not start else _imports_of(language, head) if head else ()
     kept |= _fitting(imports[::-1], min(budget - _size(kept), budget // 2))
-    # 5. The innermost function is the one that is written.
-    kept |= _fitting(docstrings[::-1] if headers.keys() <= kept.keys() else (), budget - _size(kept))
     return Outline(b"".join(kept[n] for n in sorted(kept)), cut)
 
 
@@ -122,12 +117,8 @@ def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
     return Part(language, start, data, tree.root_node)
 
 
-def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
-    """Return the headers of all scopes that enclose the line start `cut`, and docstrings; None if the tree cannot tell.
-
-    The docstrings are those of the enclosing functions, innermost last, each twice: its first paragraph, and all of it.
-    Decorators may be left out; an enclosing header may not.
-    """
+def headers_at(part: Part, cut: int) -> Lines | None:
+    """Return the headers of all scopes that enclose the line start `cut`; None if the tree cannot tell."""
     cut -= part.start
     place = len(part.data) - len(part.data[cut:].lstrip())
     nodes = _nodes_at(part.root, place)
@@ -135,7 +126,6 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
     if not nodes or any(n.is_extra and n.start_byte >= cut for n in nodes):
         return None
     headers = _first_lines(part, nodes, cut)
-    docstrings: list[Lines] = []
     begun = {node.start_byte for node in nodes}
     bodies = bodies_of(part.language, part.root, part.data, (place, place + 1))
     for body in bodies:
@@ -148,10 +138,9 @@ def headers_at(part: Part, cut: int) -> tuple[Lines, list[Lines]] | None:
         lines = part.lines(start, head.opens)
         if head.opens <= cut and place < body.stop:
             headers |= lines
-            docstrings += _twice(_docstring(part, body, cut)) if head.owner == "function" else []
         elif head.opens <= cut and head.define in begun:
             headers |= lines | _folded(part, body)
-    return {at: line for at, line in headers.items() if at < cut + part.start}, docstrings
+    return {at: line for at, line in headers.items() if at < cut + part.start}
 
 
 def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
@@ -276,37 +265,6 @@ def _is_sequence(language: Language, node: Node) -> bool:
     return first.start_byte == node.start_byte and first.id in (n.id for n in found)
 
 
-def _docstring(part: Part, body: Body, cut: int) -> Lines:
-    """Return the docstring of a function below its header, or the comment lines right above it."""
-    data = part.data
-    first = len(data) - len(data[body.header.opens :].lstrip())
-    for node in part.language.captures(part.root, (first, first + 1)).get("docstring", ()):
-        if node.start_byte == first and node.end_byte <= cut:
-            return part.lines(first, node.end_byte)
-    found: Lines = {}
-    start = line_start(data, body.header.start)
-    while start > 0:
-        end = start - 2 if data.startswith(b"\r\n", start - 2) else start - 1
-        comments = part.language.captures(part.root, (end - 1, end)).get("comment", ())
-        # Only comments that have a line of their own count; an empty line ends them.
-        above = [n for n in comments if not data[line_start(data, n.start_byte) : n.start_byte].strip()]
-        if not above or not data[line_start(data, end) : end].strip():
-            break
-        found |= part.lines(above[0].start_byte, end)
-        start = line_start(data, above[0].start_byte)
-    return found
-
-
-def _twice(docstring: Lines) -> list[Lines]:
-    """Return the first paragraph of a docstring with its closing line, and the whole docstring."""
-    paragraph: Lines = {}
-    for at in sorted(docstring):
-        if not _WORD.search(docstring[at]) and any(map(_WORD.search, paragraph.values())):
-            break
-        paragraph[at] = docstring[at]
-    return [paragraph | {at: docstring[at] for at in sorted(docstring)[-1:]}, docstring]
-
-
 def _folded(part: Part, body: Body) -> Lines:
     """Return what must be kept of a body that ends above the cut, since an `else` or the like follows it."""
     if part.language.style != "indent":
@@ -315,5 +273,5 @@ def _folded(part: Part, body: Body) -> Lines:
         return {}
     first = body.docstring[0] if body.docstring else body.first
     newline = part.data[line_end(part.data, first) : line_below(part.data, first)]
-    filler = (body.indent or b"") + part.language.placeholder("block").encode() + newline
+    filler = (body.indent or b"") + part.language.placeholders["block"].encode() + newline
     return {line_start(part.data, first) + part.start: filler}

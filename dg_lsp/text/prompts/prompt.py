@@ -9,7 +9,7 @@ from typing import cast
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import BOM, Document
-from dg_lsp.text.documents.history import splits_character
+from dg_lsp.text.documents.history import character_start, splits_character
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Effort, Infill
@@ -93,13 +93,7 @@ def _cut_after(data: bytes, limit: int) -> int:
     """Return where the suffix ends: after the last line end within `limit` bytes."""
     if len(data) <= limit:
         return len(data)
-    end = max(data.rfind(b"\n", 0, limit), data.rfind(b"\r", 0, limit)) + 1
-    if data[end - 1 : end + 1] == b"\r\n":
-        # The limit fell between the two halves of a line end, and the whole of it does not fit.
-        end = max(data.rfind(b"\n", 0, end - 1), data.rfind(b"\r", 0, end - 1)) + 1
-    if end:
+    # With one more byte the last line is too long, and a line end is never cut in two.
+    if end := limit + 1 - len(data[: limit + 1].splitlines(keepends=True)[-1]):
         return end
-    at = limit
-    while splits_character(data, at):
-        at -= 1
-    return at
+    return character_start(data, limit)
