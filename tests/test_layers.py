@@ -49,7 +49,6 @@ ROOMS = (
     "messages",
     "reasons",
     "budget",
-    "checked",
     "languages",
     "documents",
     "syntax",

@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
-    from dg_lsp.text.checked import ignore_warnings
+    from dg_lsp.text.languages.python import ignore_warnings
 
     ignore_warnings()
     work = importlib.import_module(f"dg_lsp.cli.{name.replace('-', '_')}{'_' if iskeyword(name) else ''}")

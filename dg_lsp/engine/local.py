@@ -25,8 +25,8 @@ from dg_lsp.engine.turn import Turns
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import ASKED, BOT, Budget, spending
-from dg_lsp.text.checked import ignore_warnings
 from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.languages.python import ignore_warnings
 from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts.prompt import shortened
 from dg_lsp.text.reasons import OutOfTime

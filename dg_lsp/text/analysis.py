@@ -10,10 +10,10 @@ from dg_lsp.text.budget import attempt, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import UNCHANGED, Changes, History
 from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.languages.shape import left_open
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
 from dg_lsp.text.syntax.brackets import State, dangles, lacks_end, state_at, state_from
+from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.items import focus, member_around, top_level_item
 from dg_lsp.text.syntax.lexer import Line, Span, indentation, line_at, line_end, line_start
 from dg_lsp.text.syntax.lines import bodies_by_lines
@@ -141,6 +141,9 @@ def analyze(document: Document, offset: int) -> Analysis:
             return whole
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = top_level_item(language, data, offset)
+    if len(data) <= WHOLE and directive_start(language, data, offset) >= 0:
+        # The item of an `#if` has no `#endif`.
+        start, stop = 0, len(data)
     item = data[start:stop]
     found = tried(partial(repair, language, item, offset - start))
     repaired = found or repair(language, member_around(language, item, offset - start), offset - start)
@@ -232,7 +235,9 @@ def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
     # Two heads of one body would open two braces.
     data = language.readable(data)
     # 2.
-    around = _classes(language, item, offset)
+    bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
+    holding = [body for body in bodies if body.start_byte < offset < body.end_byte]
+    around = sorted(holding, key=lambda body: body.start_byte)
     if around:
         body = around[-1]
         members = [child for child in body.named_children if child.start_byte <= offset]
@@ -243,13 +248,6 @@ def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
     inner = state_from(language, data, offset, start)
     braces = tuple(b.start_byte for b in around if data[b.start_byte : b.start_byte + 1] == b"{")
     return replace(inner, brackets=b"{" * len(braces) + inner.brackets, opened=(*braces, *inner.opened))
-
-
-def _classes(language: Language, item: Node, offset: int) -> list[Node]:
-    """The bodies of classes and their like in `item` that hold `offset`, the outermost first."""
-    bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
-    holding = [body for body in bodies if body.start_byte < offset < body.end_byte]
-    return sorted(holding, key=lambda body: body.start_byte)
 
 
 def _clean(language: Language, document: Document, offset: int) -> Analysis | None:
@@ -292,38 +290,15 @@ def _near(data: bytes, start: int, stop: int) -> Span:
 def _sound_tree(language: Language, document: Document) -> Tree | None:
     """The tree of `document` as `tree_of` gives it; None if it has an error, which takes less time to find."""
     history = document.history
-    edit = _edit(history) if history else None
-    if history and history.now.broken and history.now.read is None:
-        return None
-    if history and edit and history.now.read is None:
-        now, (tree, old, span, text) = history.now, edit
-        if not tree.root_node.has_error:
+    if history and history.now.read is None:
+        now, edit = history.now, _edit(history)
+        if edit and not now.broken:
             found = language.reparse_until_broken(*edit)
             now.read, now.broken = (found, cost_of(found)) if found else None, found is None
-        elif _is_still_broken(tree, span, (old[slice(*span)], text)):
-            now.broken = True
         if now.broken:
             return None
     whole = tree_of(language, document)
     return None if whole.root_node.has_error else whole
-
-
-def _is_still_broken(tree: Tree, span: Span, texts: tuple[bytes, bytes]) -> bool:
-    """Return whether `tree` has an error beside the edit that replaces the first of `texts`, at `span`, by the second,
-    and the edit cannot have removed it.
-
-    An edit that opens brackets concerns only the text below it, one that closes some only the text above.
-    """
-    left = [new - old for old, new in zip(*map(left_open, texts), strict=True)]
-    (start, end), around = span, [tree.root_node]
-    while around:
-        broken = [node for node in around[0].children if node.has_error]
-        if min(left) >= 0 and any(node.end_byte < start for node in broken):
-            return True
-        if max(left) <= 0 and any(node.start_byte > end for node in broken):
-            return True
-        around = [n for n in broken if n.start_byte < start and end < n.end_byte and not n.is_error]
-    return False
 
 
 def _edit(history: History) -> tuple[Tree, bytes, Span, bytes] | None:

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dg_lsp.text.checked import ignore_warnings
 from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.fills.flaws import flaws_of, undefined
+from dg_lsp.text.languages.python import ignore_warnings
 from dg_lsp.text.messages import Infill, Kind
 
 PREFIX = """from json import dumps

@@ -9,10 +9,10 @@ from itertools import chain, islice
 from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import check, tried
-from dg_lsp.text.checked import CHECKED
 from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.languages.python import CHECKED
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import closers, state_at
@@ -100,7 +100,7 @@ def parsed(site: Site, fill: bytes) -> Text:
 def filler(site: Site) -> bytes:
     """The placeholder of the gap of `site`; in a string it completes a backslash that is begun."""
     slashes = len(site.before) - len(site.before.rstrip(b"\\")) if site.kind in STRINGS else 0
-    return b"\\" * (slashes % 2) + site.language.placeholder(site.kind).encode()
+    return b"\\" * (slashes % 2) + site.language.placeholders[site.kind].encode()
 
 
 @lru_cache(maxsize=2)
@@ -114,7 +114,7 @@ def neutral_text(site: Site) -> Text:
     one request ask for the same, and a tree takes some forty times as many bytes as its text.
     """
     # 1. Nearly every body ends here.
-    size = len(site.before + site.language.placeholder(site.kind).encode() + site.after)
+    size = len(site.before + site.language.placeholders[site.kind].encode() + site.after)
     whole = tried(partial(_placed, site)) if size <= WHOLE else None
     if whole is not None and (whole.clean or site.kind == "span"):
         # No filler is neutral where the fill may begin and end in the middle of anything.
@@ -141,7 +141,7 @@ def neutral_text(site: Site) -> Text:
 
 def _part(site: Site) -> Text | None:
     """The best filler in the top-level item around the gap; None if that cannot be read in time."""
-    data, at = site.before + site.language.placeholder(site.kind).encode() + site.after, len(site.before)
+    data, at = site.before + site.language.placeholders[site.kind].encode() + site.after, len(site.before)
     start, stop = top_level_item(site.language, data, at)
     behind = len(data) - stop
     if start > at or behind > len(site.after):
@@ -208,10 +208,7 @@ def unexpected(text: bytes) -> str:
 
 
 def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """The errors of `filled`, a text with a fill, that are not those of the `neutral` text.
-
-    Where there are any of those, only an error that touches or follows the fill counts.
-    """
+    """The errors of `filled` that are not those of the `neutral` text; where that has any, only from the fill on."""
     blamed = neutral.site.kind in ("rest_of_line", "span") and is_sound_but_for_its_gap(neutral)
     old = [] if blamed else errors_of(neutral.tree.root_node)
     new = errors_of(filled.tree.root_node)
@@ -224,7 +221,7 @@ def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     if all(_awaits_operand(node, filled) for node in new):
         return ()
     found, length = list[Fault](), len(filled.fill)
-    for node in sorted(new, key=lambda n: (n.start_byte, n.end_byte)):
+    for node in sorted(new, key=lambda n: n.byte_range):
         first = min(max(node.start_byte - filled.start, 0), length)
         last = min(max(node.end_byte - filled.start, first), length)
         found.append(fault_at(filled.fill, first, last, _name(node, filled)))
@@ -368,9 +365,7 @@ def _awaits_operand(node: Node, filled: Text) -> bool:
 
 def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
     """Return the key by which errors of two texts are the same: type and ends, behind the fill from the text's end."""
-    start, end = (
-        at if at < text.start else at - len(text.data) - 1 for at in (node.start_byte, node.end_byte)
-    )
+    start, end = (at if at < text.start else at - len(text.data) - 1 for at in node.byte_range)
     return node.type, node.is_missing, start, end
 
 

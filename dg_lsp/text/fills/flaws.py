@@ -15,9 +15,9 @@ from functools import cache
 
 from tree_sitter import Node
 
-from dg_lsp.text.checked import CHECKED
 from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.languages.language import WORD, Language
+from dg_lsp.text.languages.python import CHECKED
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.bodies import unwritten
 from dg_lsp.text.syntax.lexer import Span
@@ -43,12 +43,9 @@ class Signature:
 
     def flaws(self, body: str) -> int:
         """Count the parameters that `body` does not name, and 1 more for one line that calls the function itself."""
-        unnamed = self.parameters.difference(WORD.findall(body))
-        return len(unnamed) + (len(body.split("\n")) == 1 and self._calls_itself(body))
-
-    def _calls_itself(self, line: str) -> bool:
         own = rf"(?<![\w.>:])(?:(?:self|cls|this|Self)(?:\.|->|::))?{re.escape(self.name)}\("
-        return bool(self.name and re.search(own, line))
+        calls_itself = bool(self.name and "\n" not in body and re.search(own, body))
+        return len(self.parameters.difference(WORD.findall(body))) + calls_itself
 
 
 def flaws_of(request: Infill) -> Callable[[str], int]:

@@ -17,9 +17,8 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.macros import Macros, blanked, read_macros, with_names
-from dg_lsp.text.languages.recovery import parse, parse_until_broken
-from dg_lsp.text.languages.shape import is_endless
-from dg_lsp.text.languages.words import Plain, Quotes, Words, read_plain, read_quotes, read_words
+from dg_lsp.text.languages.recovery import is_endless, parse, parse_until_broken
+from dg_lsp.text.languages.words import Plain, Quotes, Words, read_facts
 from dg_lsp.text.messages import KINDS
 from dg_lsp.text.reasons import Unreadable
 
@@ -173,10 +172,6 @@ class Language:
         """The header of some function, which is also that of a block, or of some class."""
         return self.rooms["class" if owner == "class" else "function"]
 
-    def placeholder(self, kind: str) -> str:
-        """The neutral text of a gap's kind."""
-        return self.placeholders[kind]
-
     def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
         """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
         check_shape(node)
@@ -227,19 +222,19 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         indent=facts["indent"],
         comment=facts["comment"].encode() if "comment" in facts else _NEVER,
         block_comments=tuple((a.encode(), b.encode()) for a, b in facts.get("block_comments", ())),
-        strings=tuple(read_quotes(quotes) for quotes in facts.get("strings", ())),
+        strings=tuple(read_facts(Quotes, quotes) for quotes in facts.get("strings", ())),
         regex=facts.get("regex", False),
         jsx=facts.get("jsx", False),
         nested=facts.get("nested", False),
         joined=facts.get("joined", False),
         placeholders=facts.get("placeholders", dict.fromkeys(KINDS, "")),
-        words=read_words(_inherited(facts, "repair")),
+        words=read_facts(Words, _inherited(facts, "repair")),
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
         leaves=tuple(word.encode() for word in facts.get("leaves", ())),
         macros=_macros(facts),
         rooms={owner: facts.get("rooms", {}).get(owner, "").encode() for owner in OWNERS[:2]},
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
-        plain=read_plain(facts.get("plain", {})),
+        plain=read_facts(Plain, facts.get("plain", {})),
         tree=_tree(facts),
     )
 
@@ -383,8 +378,7 @@ def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
 def _macros(facts: dict[str, Any]) -> Macros:
     """The macros of a language, and before them those of the language that it extends."""
     below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
-    tables = (*below.get("macros", ()), *facts.get("macros", ()))
-    return read_macros(tables, {**below.get("parts", {}), **facts.get("parts", {})})
+    return read_macros((*below.get("macros", ()), *facts.get("macros", ())), _inherited(facts, "parts"))
 
 
 def _place(record: dict[str, Node]) -> tuple[int, int]:

@@ -4,6 +4,7 @@ In errors with many readings the parser's last step takes quadratic time and mem
 thread run; so such a text is noticed before its end.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic, thread_time
@@ -12,7 +13,6 @@ import tree_sitter
 from tree_sitter import Tree
 
 from dg_lsp.text.budget import Work, working
-from dg_lsp.text.languages.shape import count_tokens
 from dg_lsp.text.reasons import Unreadable
 
 Reader = Callable[[tree_sitter.LogType, str], None]
@@ -30,7 +30,44 @@ _LOOKS, _FEW_TOKENS, _MOST_BYTES = 4, 560, 4_096
 # where they do. A text with more errors than this, as estimated, is refused.
 _TOKENS, _LATER, _SOME, _LOOK, _MOST_ERRORS = 1_100, 2_200, 130, 4, 390
 _SAMPLE = 400  # bytes of a block in which tokens are counted
+# What ends a statement, a label or an element of a list somewhere in any code, and a semicolon for all of it.
+_SAME = bytes(59 if byte in b";{},:" else byte for byte in range(256))
+# Nobody writes so many words and signs, or bytes, without any of them.
+_STATEMENT_TOKENS, _STATEMENT = 700, 1_400
+# Comments that end, directives and strings do not count. Most files have no directives, and then not to look is faster.
+_COMMENT_OR_STRING = (
+    rb"//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+    rb"|\"[^\"\\\r\n]*+(?:\\.[^\"\\\r\n]*+)*+\"|'[^'\\\r\n]*+(?:\\.[^'\\\r\n]*+)*+'"
+)
+_APART = re.compile(_COMMENT_OR_STRING, re.DOTALL)
+_APART_OR_DIRECTIVE = re.compile(
+    rb"^[ \t]*#(?:[^\r\n\\]|\\(?:\r\n|.))*|" + _COMMENT_OR_STRING, re.DOTALL | re.MULTILINE
+)
+_BLANKS = b" \t\r\n\f\v"
+# Words as runs of one letter, and all that is in one or between two.
+_WORDS = bytes(119 if c >= 128 or c in b"$_" or chr(c).isalnum() else 32 for c in range(256))
+_NO_SIGNS = bytes(c for c in range(256) if _WORDS[c] == 119 or c in _BLANKS)
 _ERROR = "resume version"  # what a message of the parser about an error begins with
+
+
+def is_endless(data: bytes) -> bool:
+    """Return whether a statement of `data` is longer than anybody writes, such as 300 times `x =>` in Java."""
+    if len(data) < _STATEMENT or max(map(len, parts := data.translate(_SAME).split(b";"))) < _STATEMENT:
+        return False
+    # What is far from a cursor is blank.
+    if all(
+        len(part) < _STATEMENT or len(part.translate(None, _BLANKS)) <= _STATEMENT_TOKENS for part in parts
+    ):
+        return False
+    apart = _APART_OR_DIRECTIVE if b"#" in data else _APART
+    code = apart.sub(b" ", data).translate(_SAME)
+    long = (part for part in code.split(b";") if len(part) > _STATEMENT_TOKENS)
+    return any(count_tokens(part) > _STATEMENT_TOKENS for part in long)
+
+
+def count_tokens(text: bytes) -> int:
+    """Return the number of words and signs in `text`, whatever its language: 4 for `f(a)`."""
+    return len(text.translate(_WORDS).split()) + len(text.translate(None, _NO_SIGNS))
 
 
 class _Broken(Exception):
@@ -38,11 +75,7 @@ class _Broken(Exception):
 
 
 def parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
-    """Return the tree of `data`, parsed from the `old` one of an edited text where there is one.
-
-    Raises:
-        OutOfTime: the budget is spent. Unreadable: the parser hangs, or the text has too many errors.
-    """
+    """Return the tree of `data`, parsed from the `old` one if any; Unreadable if the parser hangs or errs a lot."""
     return _parsed(parser, data, old, 0)
 
 
@@ -69,23 +102,17 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             tree: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
         except SystemError as error:
             # Where `read` raises, as on Ctrl+C, the binding continues, and its next call fails for that.
-            raise _first_cause(error) from None
+            cause: BaseException = error
+            while isinstance(cause, SystemError) and cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise cause from None
         finally:
             errors.close()
     return tree
 
 
-def _first_cause(error: BaseException) -> BaseException:
-    while isinstance(error, SystemError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
 def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, object], bool]:
-    """Return the callback of one parse: it lets the parser go on from an offset, or raises Unreadable or _Broken.
-
-    It is called every few microseconds, so it looks at no more than it must, and mostly not even at that.
-    """
+    """Return the callback of one parse, called every few microseconds: it lets the parser continue, or raises."""
     budget, began, attempt = work.budget, work.began, work.attempt
     # The farthest place, since when it is the farthest, and the processor time once it stalls.
     at, since = -1, 0.0

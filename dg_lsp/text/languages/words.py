@@ -1,9 +1,14 @@
 """Words: what language.toml says of a language's text: its words, its quotes, and the lines of a plain one."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+Record = TypeVar("Record")
+
+
+_NEVER = re.compile(rb"(?!)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,50 +31,26 @@ class Words:
     may replace any member or statement.
     """
 
-    functions: frozenset[bytes]
-    classes: frozenset[bytes]
-    blocks: frozenset[bytes]
-    alone: frozenset[bytes]
-    operators: frozenset[bytes]
-    starts: frozenset[bytes]
-    lambdas: re.Pattern[bytes]
-    lists: tuple[re.Pattern[bytes], ...]
-    parted: re.Pattern[bytes]
-    bodied: re.Pattern[bytes]
-    items: re.Pattern[bytes]
-    members: re.Pattern[bytes]
-    above: re.Pattern[bytes]
-    labels: re.Pattern[bytes]
-    directive: bytes
-    directives: Mapping[bytes, str]
-    operands: tuple[tuple[re.Pattern[bytes], bytes], ...]
-    ends: tuple[bytes, ...]
-    headers: tuple[bytes, ...]
-    member: bytes
-
-
-def read_words(facts: Mapping[str, Any]) -> Words:
-    """The words of the table [repair]; what it leaves out is empty or what most languages have."""
-    sets = ("functions", "classes", "blocks", "alone", "operators", "starts")
-    return Words(
-        **{name: frozenset(word.encode() for word in facts.get(name, ())) for name in sets},
-        lambdas=_pattern(facts.get("lambdas", r"(?!)")),
-        lists=tuple(_pattern(pattern) for pattern in facts.get("lists", ())),
-        parted=_pattern(facts.get("parted", r"(?!)")),
-        bodied=_pattern(facts.get("bodied", r"(?!)")),
-        items=_pattern(facts.get("items", r"[\w$@#(\[\"'~!]")),
-        members=_pattern(facts.get("members", r"[\w$@#~*&<\[\"'\x80-\xff]")),
-        above=_pattern(facts.get("above", "@")),
-        labels=_pattern(facts.get("labels", r"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])")),
-        directive=facts.get("directive", "").encode(),
-        directives={
-            word.encode(): use for use, words in facts.get("directives", {}).items() for word in words
-        },
-        operands=tuple((_pattern(pattern), text.encode()) for pattern, text in facts.get("operands", ())),
-        ends=tuple(text.encode() for text in facts.get("ends", ("",))),
-        headers=tuple(text.encode() for text in facts.get("headers", (" {", " {}"))),
-        member=facts.get("member", "_g_;").encode(),
-    )
+    functions: frozenset[bytes] = frozenset()
+    classes: frozenset[bytes] = frozenset()
+    blocks: frozenset[bytes] = frozenset()
+    alone: frozenset[bytes] = frozenset()
+    operators: frozenset[bytes] = frozenset()
+    starts: frozenset[bytes] = frozenset()
+    lambdas: re.Pattern[bytes] = _NEVER
+    lists: tuple[re.Pattern[bytes], ...] = ()
+    parted: re.Pattern[bytes] = _NEVER
+    bodied: re.Pattern[bytes] = _NEVER
+    items: re.Pattern[bytes] = re.compile(rb"[\w$@#(\[\"'~!]")
+    members: re.Pattern[bytes] = re.compile(rb"[\w$@#~*&<\[\"'\x80-\xff]")
+    above: re.Pattern[bytes] = re.compile(rb"@")
+    labels: re.Pattern[bytes] = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])")
+    directive: bytes = b""
+    directives: Mapping[bytes, str] = field(default_factory=dict)
+    operands: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
+    ends: tuple[bytes, ...] = (b"",)
+    headers: tuple[bytes, ...] = (b" {", b" {}")
+    member: bytes = b"_g_;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +92,6 @@ class Quotes:
         return replace(self, open=begun[0], close=close)
 
 
-def read_quotes(facts: Mapping[str, Any]) -> Quotes:
-    """The quotes of a table [[strings]]."""
-    flags = {name: facts.get(name, False) for name in ("escapes", "lines", "character", "doubled")}
-    texts = {name: facts.get(name, "").encode() for name in ("hole", "begins", "format")}
-    return Quotes(facts["open"].encode(), facts["close"].encode(), **flags, **texts)
-
-
 @dataclass(frozen=True, slots=True)
 class Plain:
     """The facts of a plain language, whose gaps are lines and blocks.
@@ -127,26 +101,31 @@ class Plain:
     may complete a line; {0} is a name behind the gap, the first group of `names`.
     """
 
-    brackets: bytes
-    tags: re.Pattern[bytes]
-    alone: frozenset[bytes]
-    opens: re.Pattern[bytes]
-    closings: tuple[str, ...]
-    fillers: tuple[bytes, ...]
-    names: re.Pattern[bytes]
+    brackets: bytes = b"()[]{}"
+    tags: re.Pattern[bytes] = re.compile(rb"(?!)(?P<close>)(?P<name>)(?P<alone>)")
+    alone: frozenset[bytes] = frozenset()
+    opens: re.Pattern[bytes] = _NEVER
+    closings: tuple[str, ...] = ()
+    fillers: tuple[bytes, ...] = ()
+    names: re.Pattern[bytes] = re.compile(rb"(?!)()")
 
 
-def read_plain(facts: Mapping[str, Any]) -> Plain:
-    """The facts of the table [plain]; what it leaves out is empty."""
-    return Plain(
-        brackets=facts.get("brackets", "()[]{}").encode(),
-        tags=_pattern(facts.get("tags", "(?!)(?P<close>)(?P<name>)(?P<alone>)")),
-        alone=frozenset(name.encode() for name in facts.get("alone", ())),
-        opens=_pattern(rf"(?:{facts.get('opens', '(?!)')})\Z"),
-        closings=tuple(facts.get("closings", ())),
-        fillers=tuple(text.encode() for text in facts.get("fillers", ())),
-        names=_pattern(facts.get("names", "(?!)()")),
-    )
+def read_facts(record: Callable[..., Record], facts: Mapping[str, Any]) -> Record:
+    """The table `facts` as a `record`: texts as bytes, patterns compiled; what the table leaves out has its default."""
+    kinds = get_type_hints(record)
+    return record(**{name: _value(kind, facts[name]) for name, kind in kinds.items() if name in facts})
+
+
+def _value(kind: Any, value: Any) -> Any:
+    """The `value` of a table as a field of the type `kind` holds it."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is bytes or origin is re.Pattern:
+        return value.encode() if kind is bytes else _pattern(value)
+    if origin is Mapping:
+        return {word.encode(): use for use, words in value.items() for word in words}
+    if origin is tuple and inner[-1] is not ...:
+        return tuple(map(_value, inner, value))
+    return origin(_value(inner[0], one) for one in value) if origin else value
 
 
 def _pattern(text: str) -> re.Pattern[bytes]:
