@@ -15,7 +15,6 @@ from dg_lsp.text.syntax.lexer import (
     begins_statement,
     block_end,
     character_at,
-    column,
     comment_end,
     holes_at,
     indentation,
@@ -25,6 +24,7 @@ from dg_lsp.text.syntax.lexer import (
     quotes_at,
     tokens,
     wants_operand,
+    width,
 )
 
 # A template that holds code counts as a bracket of that code.
@@ -121,6 +121,154 @@ class BracketMatcher:
         """Return whether the next token may begin a statement, since no bracket is open that holds none."""
         return not self.stack or self.stack[-1].bracket == self.holder
 
+    def read_to(self, stop: int) -> None:
+        """Read the tokens up to `stop`."""
+        data = self.data
+        steps = {"open": self._open, "close": self._close, "end": self._end}
+        for mark in chain(marks(self.language, data, self.end, stop), [("stop", stop, stop)]):
+            kind, first, end = mark
+            if found := _TEXT.search(data, self.end, first):
+                self._begin_text(found.start())
+            if kind == "stop":
+                break
+            self.last, self.end = mark, end
+            if kind == "newline":
+                check()
+                self.fresh = True
+            elif kind in ("string", "open_string", "open_text"):
+                self._begin_text(first)
+            elif kind in steps:
+                self.is_first = self.fresh
+                if self.fresh:
+                    self._begin_line(first)
+                steps[kind](first)
+
+    def _begin_text(self, at: int) -> None:
+        """Plain text or a string begins at `at`."""
+        if self.fresh:
+            self._begin_line(at)
+        elif self.shut:
+            word = _WORD.match(self.data, at)
+            if word is not None and word[0] not in self.language.words.blocks:
+                self.line = -1
+        elif self.stack and self.stack[-1].inner < 0:
+            # The text on the line of its bracket continues deeper than that.
+            self.stack[-1].inner = self.columns + 1
+        self._begin_statement(at)
+
+    def _begin_statement(self, at: int) -> None:
+        """A statement begins at `at`, unless one has begun already."""
+        self.shut = False
+        if self.line < 0:
+            self.line, self.base = at, self.columns
+
+    def _begin_line(self, at: int) -> None:
+        """`at` is the first text of its line: it may show that brackets above have lost their mates."""
+        stack = self.stack
+        self.fresh, self.columns = False, width(self.data[line_start(self.data, at) : at])
+        if stack and stack[-1].inner < 0:
+            stack[-1].inner = self.columns
+        if self.holder:
+            self._begin_braced_line(at)
+            return
+        # A line end ends a statement but inside brackets, and those do not go on over the beginning of one.
+        if stack and begins_statement(self.language, self.data, at, self.base):
+            stack.clear()
+        self.line = self.line if stack else -1
+
+    def _begin_braced_line(self, at: int) -> None:
+        """The same where braces hold statements.
+
+        1. Brackets go on only over deeper lines, and braces over lines that are as deep as the text in them.  2. A
+        statement ends where a line is no deeper than its first, and a header where its body may begin.
+        """
+        data, stack, columns = self.data, self.stack, self.columns
+        if _JOINED.match(data, at):
+            return
+        # A label may be less deep than the block that it is in.
+        if self.language.words.labels.match(data, at):
+            self.line = -1
+            return
+        # 1.
+        while stack and columns <= stack[-1].width:
+            if self.is_between_statements and stack[-1].inner <= stack[-1].width:
+                break
+            self._drop(at)
+            self.line = -1
+        # 2.
+        if self.line >= 0 and self.is_between_statements:
+            headed = self._is_header() or self.language.words.labels.match(data, self.line)
+            if columns <= self.base or self.shut or headed:
+                self.line = -1
+
+    def _is_header(self) -> bool:
+        """Return whether the statement at the end begins with the word of a block."""
+        word = _WORD.match(self.data, self.line) if self.line >= 0 else None
+        return word is not None and word[0] in self.language.words.blocks
+
+    def _open(self, at: int) -> None:
+        self._begin_statement(at)
+        bracket, columns, base = self.data[at : at + 1], self.columns, self.base
+        opened = OpenBracket(at, bracket, columns, min(columns, base), self.line, base)
+        self.stack.append(opened)
+        self.all.append(opened)
+        if bracket == self.holder:
+            self.line = -1
+
+    def _close(self, at: int) -> None:
+        """Close the nearest bracket that fits; one that fits none closes nothing."""
+        found = self._fitting(at)
+        if found < 0:
+            return
+        while len(self.stack) > found + 1:
+            self._drop(at)
+        opened = self.stack.pop()
+        opened.closed = opened.stop = at
+        self.line, self.base, self.shut = opened.line, opened.base, opened.bracket == self.holder
+
+    def _fitting(self, at: int) -> int:
+        """The place in the stack of the bracket that is closed at `at`, -1 without one.
+
+        A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes
+        none beyond a brace, unless its line is no deeper than that one's.
+        """
+        data, stack, columns = self.data, self.stack, self.columns
+        opener = _OPENERS[data[at : at + 1]]
+        fitting = [n for n, opened in enumerate(stack) if opened.bracket == opener]
+        if not fitting:
+            return -1
+        if opener != self.holder:
+            braces = [n for n, opened in enumerate(stack) if opened.bracket == self.holder]
+            inside = not braces or fitting[-1] > braces[-1]
+            return fitting[-1] if inside or (self.is_first and stack[fitting[-1]].width >= columns) else -1
+        # Only the innermost may be closed as deep as its own line; a header's brace is closed as deep as the header.
+        near = [n for n in fitting[-1:] if columns == stack[n].columns]
+        level = (near or [n for n in fitting if columns == stack[n].width]) if self.is_first else []
+        # One that is deeper than what it would close has lost its mate.
+        lost = self.is_first and not level and columns > stack[fitting[-1]].width
+        return -1 if lost else (level or fitting)[-1]
+
+    def _drop(self, at: int) -> None:
+        """Take the innermost bracket away, which nothing has closed before `at`."""
+        opened = self.stack.pop()
+        opened.stop = at
+
+    def _end(self, at: int) -> None:
+        """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
+        data, stack = self.data, self.stack
+        self.shut = False
+        behind = data[at + 1 : line_end(data, at)].lstrip()
+        if not self.is_between_statements:
+            header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
+            parted = header or self.language.words.parted.fullmatch(data, stack[-1].at, at)
+            if parted or (behind and not behind.startswith((b"//", b"/*"))):
+                return
+            while not self.is_between_statements:
+                self._drop(at)
+        # Go's headers hold statements of their own.
+        if not (behind and self._is_header()):
+            self.line = -1
+
 
 def closers(brackets: bytes) -> bytes:
     """Return the closers of the open `brackets`, innermost first."""
@@ -135,15 +283,6 @@ def state_at(language: Language, data: bytes, offset: int, start: int | None = N
     start = top_level_item(language, data, offset)[0] if start is None else start
     if offset - start <= LONG:
         return state_from(language, data, offset, start)
-    return _focused(language, data, offset, start)
-
-
-def state_from(language: Language, data: bytes, offset: int, start: int) -> State:
-    """Return the state at `offset`, read from `start`, which is in no string, without a look at other lines."""
-    return replace(_read(language, data, offset, start), start=start)
-
-
-def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
     stop = max(top_level_item(language, data, offset)[1], offset)
     found = _read(language, focus(language, data[start:stop], offset - start), offset - start, 0)
     opened = tuple(at + start for at in found.opened)
@@ -151,22 +290,23 @@ def _focused(language: Language, data: bytes, offset: int, start: int) -> State:
     return replace(found, opened=opened, begins=begins, line=found.line + start, start=start)
 
 
+def state_from(language: Language, data: bytes, offset: int, start: int) -> State:
+    """Return the state at `offset`, read from `start`, which is in no string, without a look at other lines."""
+    return replace(_read(language, data, offset, start), start=start)
+
+
 def _read(language: Language, data: bytes, offset: int, start: int) -> State:
     if (begins := character_at(language, data, start, offset)) >= 0:
         before = _read(language, data, begins, start)
         if not (before.string or before.comment or before.text):
             return replace(before, string=data[begins : begins + 1], begins=begins)
-    return _read_tokens(language, data, offset, start)
-
-
-def _read_tokens(language: Language, data: bytes, offset: int, start: int) -> State:
     reading = read(language, data, start, offset)
     at, brackets = tuple(o.at for o in reading.stack), b"".join(o.bracket for o in reading.stack)
     line = _line(reading, offset)
-    kind, first, end = reading.last if reading.last else ("", -1, -1)
-    if kind == "open_text" and end == offset:
+    kind, first, end = reading.last if reading.last and reading.last[2] == offset else ("", -1, -1)
+    if kind == "open_text":
         return State(brackets, at, b"", False, first, line, text=True)
-    if kind == "open_string" and end == offset:
+    if kind == "open_string":
         quotes = quotes_at(language, data, first)
         holes = holes_at(language, data, first, offset) if quotes.hole else ()
         if not holes:
@@ -175,17 +315,13 @@ def _read_tokens(language: Language, data: bytes, offset: int, start: int) -> St
         inside = (*at, first, *(hole - 1 for hole in holes), *inner.opened)
         brackets += _TRIPLE.get(quotes.close, quotes.close[:1]) + b"{" * len(holes) + inner.brackets
         return replace(inner, brackets=brackets, opened=inside)
-    if kind == "directive" and end == offset:
+    if kind == "directive":
         inner = _read(language, data, offset, first + len(language.words.directive))
         brackets, at = brackets + inner.brackets, (*at, *inner.opened)
         return replace(inner, brackets=brackets, opened=at)
-    if (
-        kind == "comment"
-        and end == offset
-        and not (block_end(language, data[first:end]) and comment_end(language, data, first, end) == end)
-    ):
-        return State(brackets, at, b"", True, first, line)
-    return State(brackets, at, b"", False, -1, line)
+    ended = block_end(language, data[first:end]) and comment_end(language, data, first, end) == end
+    comment = kind == "comment" and not ended
+    return State(brackets, at, b"", comment, first if comment else -1, line)
 
 
 def _line(reading: BracketMatcher, offset: int) -> int:
@@ -230,10 +366,7 @@ def lacks_end(language: Language, data: bytes, offset: int, state: State) -> boo
 
 
 def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
-    """Return whether the line ends at `offset` with an operator whose operand a parser takes from the next line.
-
-    Example: in Python `x = |` above `f(a)` parses as one assignment.
-    """
+    """Return whether a parser takes the operand of the operator at `offset` from the next line: `x = |` in Python."""
     eol = line_end(data, offset)
     before = data[max(state.line, line_start(data, offset)) : offset].rstrip()
     if data[offset:eol].strip() or not before or before.endswith((b":", b";", b"{", b"}", b"*/")):
@@ -318,158 +451,5 @@ def _is_of_header(language: Language, data: bytes, at: int) -> bool:
 def read(language: Language, data: bytes, start: int, stop: int) -> BracketMatcher:
     """The brackets of data[start:stop], from a place that is in no string. The last answers are kept, unchanged."""
     reading = BracketMatcher(language, data, start, b"{" if language.style == "brace" else b"")
-    steps = {"open": _open, "close": _close, "end": _end}
-    for mark in chain(marks(language, data, start, stop), [("stop", stop, stop)]):
-        kind, first, end = mark
-        if found := _TEXT.search(data, reading.end, first):
-            _begin_text(reading, found.start())
-        if kind == "stop":
-            break
-        reading.last, reading.end = mark, end
-        if kind == "newline":
-            check()
-            reading.fresh = True
-        elif kind in ("string", "open_string", "open_text"):
-            _begin_text(reading, first)
-        elif kind in steps:
-            reading.is_first = reading.fresh
-            if reading.fresh:
-                _begin_line(reading, first)
-            steps[kind](reading, first)
+    reading.read_to(stop)
     return reading
-
-
-def _begin_text(reading: BracketMatcher, at: int) -> None:
-    """Plain text or a string begins at `at`."""
-    if reading.fresh:
-        _begin_line(reading, at)
-    elif reading.shut:
-        word = _WORD.match(reading.data, at)
-        if word is not None and word[0] not in reading.language.words.blocks:
-            reading.line = -1
-    elif reading.stack and reading.stack[-1].inner < 0:
-        # The text on the line of its bracket continues deeper than that.
-        reading.stack[-1].inner = reading.columns + 1
-    _begin_statement(reading, at)
-
-
-def _begin_statement(reading: BracketMatcher, at: int) -> None:
-    """A statement begins at `at`, unless one has begun already."""
-    reading.shut = False
-    if reading.line < 0:
-        reading.line, reading.base = at, reading.columns
-
-
-def _begin_line(reading: BracketMatcher, at: int) -> None:
-    """`at` is the first text of its line: it may show that brackets above have lost their mates."""
-    stack = reading.stack
-    reading.fresh, reading.columns = False, column(reading.data, at)
-    if stack and stack[-1].inner < 0:
-        stack[-1].inner = reading.columns
-    if reading.holder:
-        _begin_braced_line(reading, at)
-        return
-    # A line end ends a statement but inside brackets, and those do not go on over the beginning of one.
-    if stack and begins_statement(reading.language, reading.data, at, reading.base):
-        stack.clear()
-    reading.line = reading.line if stack else -1
-
-
-def _begin_braced_line(reading: BracketMatcher, at: int) -> None:
-    """The same where braces hold statements.
-
-    1. Brackets go on only over deeper lines, and braces over lines that are as deep as the text in them.  2. A
-    statement ends where a line is no deeper than its first, and a header where its body may begin.
-    """
-    data, stack, columns = reading.data, reading.stack, reading.columns
-    if _JOINED.match(data, at):
-        return
-    # A label may be less deep than the block that it is in.
-    if reading.language.words.labels.match(data, at):
-        reading.line = -1
-        return
-    # 1.
-    while stack and columns <= stack[-1].width:
-        if reading.is_between_statements and stack[-1].inner <= stack[-1].width:
-            break
-        _drop(reading, at)
-        reading.line = -1
-    # 2.
-    if reading.line >= 0 and reading.is_between_statements:
-        headed = _is_header(reading) or reading.language.words.labels.match(data, reading.line)
-        if columns <= reading.base or reading.shut or headed:
-            reading.line = -1
-
-
-def _is_header(reading: BracketMatcher) -> bool:
-    """Return whether the statement at the end begins with the word of a block."""
-    word = _WORD.match(reading.data, reading.line) if reading.line >= 0 else None
-    return word is not None and word[0] in reading.language.words.blocks
-
-
-def _open(reading: BracketMatcher, at: int) -> None:
-    _begin_statement(reading, at)
-    bracket, columns, base = reading.data[at : at + 1], reading.columns, reading.base
-    opened = OpenBracket(at, bracket, columns, min(columns, base), reading.line, base)
-    reading.stack.append(opened)
-    reading.all.append(opened)
-    if bracket == reading.holder:
-        reading.line = -1
-
-
-def _close(reading: BracketMatcher, at: int) -> None:
-    """Close the nearest bracket that fits; one that fits none closes nothing."""
-    found = _fitting(reading, at)
-    if found < 0:
-        return
-    while len(reading.stack) > found + 1:
-        _drop(reading, at)
-    opened = reading.stack.pop()
-    opened.closed = opened.stop = at
-    reading.line, reading.base, reading.shut = opened.line, opened.base, opened.bracket == reading.holder
-
-
-def _fitting(reading: BracketMatcher, at: int) -> int:
-    """The place in the stack of the bracket that is closed at `at`, -1 without one.
-
-    A brace at the beginning of a line closes one as deep as that line, where there is one. A round bracket closes none
-    beyond a brace, unless its line is no deeper than that one's.
-    """
-    data, stack, columns = reading.data, reading.stack, reading.columns
-    opener = _OPENERS[data[at : at + 1]]
-    fitting = [n for n, opened in enumerate(stack) if opened.bracket == opener]
-    if not fitting:
-        return -1
-    if opener != reading.holder:
-        braces = [n for n, opened in enumerate(stack) if opened.bracket == reading.holder]
-        inside = not braces or fitting[-1] > braces[-1]
-        return fitting[-1] if inside or (reading.is_first and stack[fitting[-1]].width >= columns) else -1
-    # Only the innermost may be closed as deep as its own line; a header's brace is closed as deep as the header.
-    near = [n for n in fitting[-1:] if columns == stack[n].columns]
-    level = (near or [n for n in fitting if columns == stack[n].width]) if reading.is_first else []
-    # One that is deeper than what it would close has lost its mate.
-    lost = reading.is_first and not level and columns > stack[fitting[-1]].width
-    return -1 if lost else (level or fitting)[-1]
-
-
-def _drop(reading: BracketMatcher, at: int) -> None:
-    """Take the innermost bracket away, which nothing has closed before `at`."""
-    opened = reading.stack.pop()
-    opened.stop = at
-
-
-def _end(reading: BracketMatcher, at: int) -> None:
-    """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
-    data, stack = reading.data, reading.stack
-    reading.shut = False
-    behind = data[at + 1 : line_end(data, at)].lstrip()
-    if not reading.is_between_statements:
-        header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
-        parted = header or reading.language.words.parted.fullmatch(data, stack[-1].at, at)
-        if parted or (behind and not behind.startswith((b"//", b"/*"))):
-            return
-        while not reading.is_between_statements:
-            _drop(reading, at)
-    # Go's headers hold statements of their own.
-    if not (behind and _is_header(reading)):
-        reading.line = -1
