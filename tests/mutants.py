@@ -220,8 +220,8 @@ MUTANTS = (
         5,
         "a fill may leave open what no tree can tell",
         "dg_lsp/text/fills/check.py",
-        "opened = left_open(site, fill) if blind else ()",
-        "opened = left_open(site, fill) if not blind else ()",
+        "opened = room.left_open(site, fill) if blind else ()",
+        "opened = room.left_open(site, fill) if not blind else ()",
         "tests/text/test_wild.py::test_good_fills_are_shown_as_in_the_clean_twin_and_bad_ones_never",
     ),
     Mutant(

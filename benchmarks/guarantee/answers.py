@@ -174,7 +174,7 @@ def _added(found: Opened, gap: Gap, after: Reading) -> int:
 def _neutral_errors(found: Opened, gap: Gap) -> int:
     """The fewest errors that the file has with something neutral between what the gap inserts."""
     data = found.document.data
-    fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholder(gap.kind)))
+    fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholders[gap.kind]))
     tail = gap.insert_after.removesuffix(gap.owed)
     texts = (data[: gap.start] + f"{gap.insert_before}{f}{tail}".encode() + data[gap.end :] for f in fillers)
     language = found.place.language

@@ -51,11 +51,7 @@ class Work:
     attempt: float = math.inf
 
     def check(self, now: float) -> None:
-        """Return while the budget lasts; `now` is the monotonic time.
-
-        Raises:
-            OutOfTime: it is spent, or its request was cancelled. Unreadable: the attempt has failed.
-        """
+        """Return while the budget lasts, at the monotonic time `now`; else raise OutOfTime, or Unreadable."""
         if self.budget.cancelled:
             raise OutOfTime(_CANCELLED)
         left = self.budget.seconds - self.budget.spent
@@ -158,11 +154,7 @@ def bounded(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 def check() -> None:
-    """Return while the budget of the work under way lasts; for loops over a text.
-
-    Raises:
-        OutOfTime: it is spent, or its request was cancelled.
-    """
+    """Return while the budget of the work under way lasts, else raise OutOfTime; for loops over a text."""
     work = _work.get()
     if work is None:
         return

@@ -29,11 +29,7 @@ LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")
 STRINGS: tuple[Kind, ...] = ("string", "docstring")
 # Kinds whose fill is a part of a line; the others are lines of their own, but for a span, the text between any two
 # places of one function.
-PARTS: tuple[Kind, ...] = (
-    *LISTS,
-    *("expression", "statement"),
-    *("string", "comment", "rest_of_line"),
-)
+PARTS: tuple[Kind, ...] = (*LISTS, *("expression", "statement"), *("string", "comment", "rest_of_line"))
 # Who is served first: ghost text, a fill that a person has asked for, a bot's, one that nobody has asked for yet.
 Priority = Literal["ghost", "fill", "bot", "ahead"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)

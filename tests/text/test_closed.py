@@ -732,3 +732,24 @@ def test_a_type_in_a_cast_is_offered_before_its_operand(
     line = Line(language, BODY[language], typed, "", text)
     assert filled(line, closers, text)[1] == typed + text + closers
     assert filled(line, closers, text + " int")[1].startswith("<")
+
+
+COMMENTS: list[tuple[str, str, Wanted, str, str]] = [
+    ("int a; /*", "*/", "comment", "one", "one"),
+    ("int a; /*", "*/", "comment", "one */", "one "),
+    ("int a; /**", "*/", "comment", "one", "one"),
+    ("int a; /* ", "", "rest_of_line", "one */", "one */"),
+    ("int a; /* ", "\nint b;\n", "rest_of_line", "one */", "one */"),
+    ("int a; /* |", "\n", "comment", "one", "one */"),
+    ("int a; /* }", "\nint b;\n", "comment", "one */", "one */"),
+    ("/* {", "\n/* Two. */\nint b;\n", "comment", "one", "one"),
+]
+
+
+@pytest.mark.parametrize("case", COMMENTS)
+@pytest.mark.parametrize("language", ["c", "cpp", "java", "csharp"])
+def test_a_comment_that_was_asked_for_ends_once(
+    language: str, case: tuple[str, str, Wanted, str, str]
+) -> None:
+    typed, below, kind, text, shown = case
+    assert offered(language, typed, text, below, kind) == shown

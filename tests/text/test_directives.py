@@ -85,3 +85,14 @@ def test_a_fill_joins_a_directive_with_no_line_below() -> None:
 def test_a_condition_gets_no_semicolon(language: str) -> None:
     text = "#if A ¦\n" + BELOW[language][0] + "#endif\n"
     assert shown(language, text, "&& B") == "&& B"
+
+
+@pytest.mark.parametrize(
+    "typed", ["#if defined(A¦ || B\n", "#if defined(¦ || B\n", "#elif defined(A¦ && B\n"]
+)
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_condition_is_closed_before_the_rest_of_its_line(language: str, typed: str) -> None:
+    above = "#if C\n" if typed.startswith("#elif") else ""
+    text = f"{above}{typed}{BELOW[language][0]}#endif\n"
+    assert shown(language, text, "X") == "X)"
+    assert shown(language, text, "X)") == "X)"

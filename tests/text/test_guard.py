@@ -224,3 +224,14 @@ def test_a_call_without_its_semicolon_is_refused_where_c_reads_a_macro_for_a_typ
         == harm("c", source, "call(a);")
         == ""
     )
+
+
+@pytest.mark.parametrize("value", ["\N{GRINNING FACE}", "é", "x", "f(a)", "<b/>"])
+@pytest.mark.parametrize("damage", ["const a = (;", "g(a b);", "if (a {"])
+@pytest.mark.parametrize("language", ["tsx", "javascript"])
+def test_a_value_in_front_of_an_element_of_a_broken_function_needs_an_operator(
+    language: str, damage: str, value: str
+) -> None:
+    source = f"function f() {{\n  {damage}\n  return (|\n    <div>a</div>\n  );\n}}\n"
+    assert harm(language, source, value, "expression")
+    assert not harm(language, source.replace("    <div>a</div>\n", ""), value, "expression")

@@ -219,7 +219,7 @@ def _filled(language: Language, case: Fixture) -> bytes:
     """The text of `case` with the neutral text of its kind in the right gap."""
     before, _, rest = case.marked.partition("⟦")
     behind = rest.partition("⟧")[2]
-    text = before + language.placeholder(case.kind) + behind
+    text = before + language.placeholders[case.kind] + behind
     return "".join(c for c in text if c not in "⟨⟩").encode()
 
 

@@ -40,7 +40,7 @@ class Gaps:
     def alone(self, number: int, texts: Sequence[str] = ()) -> Infill:
         """The request for gap `number` alone; the other gaps hold their `texts`, or a placeholder for an empty one."""
         request = self.request
-        filler = load_language(request.language, request.macros).placeholder(request.kind)
+        filler = load_language(request.language, request.macros).placeholders[request.kind]
         held = [text or filler for text in texts] or [filler] * self.count
         before = [text + around for text, around in zip(held[:number], request.between, strict=False)]
         behind = [around + text for around, text in zip(request.between, held[1:], strict=True)][number:]

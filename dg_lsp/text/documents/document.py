@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
-from dg_lsp.text.documents.history import History, splits_character
+from dg_lsp.text.documents.history import History, character_start
 from dg_lsp.text.languages.language import UnknownLanguage, language_of
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -88,7 +88,7 @@ class Document:
             raise DocumentError(f"column {column + 1} is before the line; columns count from 1")
         start, content = self.line_starts[line], self._content(line)
         if encoding == "utf-8" or content.isascii():
-            return start + _whole(content, min(column, len(content)))
+            return start + character_start(content, min(column, len(content)))
         codec, size = UNITS[encoding]
         units = content.decode("utf-8").encode(codec)[: column * size]
         return start + len(units.decode(codec, "ignore").encode("utf-8"))
@@ -99,7 +99,7 @@ class Document:
             raise DocumentError(f"byte {offset} is outside {self.uri}, which has {len(self.data)} bytes")
         line = self.line_at(offset)
         start, content = self.line_starts[line], self._content(line)
-        content = content[: _whole(content, min(offset - start, len(content)))]
+        content = content[: character_start(content, min(offset - start, len(content)))]
         if encoding == "utf-8" or content.isascii():
             return line, len(content)
         codec, size = UNITS[encoding]
@@ -164,10 +164,3 @@ def _regular_bytes(path: Path) -> bytes:
     if len(data) > LARGEST:
         raise DocumentError(f"{path} is larger than {LARGEST >> 20} MiB; nothing is filled in such files")
     return data
-
-
-def _whole(content: bytes, at: int) -> int:
-    """`at`, moved back to the beginning of the character that it is inside of."""
-    while splits_character(content, at):
-        at -= 1
-    return at

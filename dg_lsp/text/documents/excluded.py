@@ -5,7 +5,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -87,9 +86,7 @@ def excluding_file(path: str, folders: Iterable[str], globs: Iterable[str]) -> s
 def excluding_names(names: Iterable[str], globs: Iterable[str]) -> str:
     """The first of `globs` that excludes a file with these `names`; empty if none does."""
     globs, paths = tuple(globs), {_plain(name).strip("/") for name in names}
-    if not _compiled(globs).fit(paths):
-        return ""
-    return next(glob for glob in globs if _compiled((glob,)).fit(paths))
+    return next(glob for glob in globs if _fit((glob,), paths)) if _fit(globs, paths) else ""
 
 
 def names_of(path: str, folders: Iterable[str]) -> tuple[str, ...]:
@@ -151,21 +148,14 @@ def _target(path: str) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Patterns:
-    """Globs, compiled: one pattern of files' names, one of folders' names, one of paths."""
-
-    names: re.Pattern[str]
-    folders: re.Pattern[str]
-    paths: re.Pattern[str]
-
-    def fit(self, paths: Iterable[str]) -> bool:
-        """Return whether one of the patterns fits one of `paths`, or the name of a folder or the file in it."""
-        for path in paths:
-            *folders, last = path.split("/")
-            if self.names.match(last) or self.paths.match(path) or any(map(self.folders.match, folders)):
-                return True
-        return False
+def _fit(globs: tuple[str, ...], paths: Iterable[str]) -> bool:
+    """Return whether one of `globs` fits one of `paths`, or the name of a folder or the file in it."""
+    names, inside, whole = _compiled(globs)
+    for path in paths:
+        *folders, last = path.split("/")
+        if names.match(last) or whole.match(path) or any(map(inside.match, folders)):
+            return True
+    return False
 
 
 def _plain(text: str) -> str:
@@ -173,8 +163,8 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _compiled(globs: tuple[str, ...]) -> _Patterns:
-    """Compile `globs`; kept, since each request asks for each open document."""
+def _compiled(globs: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Return `globs` as patterns of files' names, of folders' names, of paths; kept for the next open document."""
     names, folders, paths = list[str](), list[str](), list[str]()
     for glob in globs:
         for one in _without_braces(_plain(glob).strip()):
@@ -189,7 +179,7 @@ def _compiled(globs: tuple[str, ...]) -> _Patterns:
                 folders.append(body)
             else:
                 paths += [f"{body}/*"] if text.endswith("/") else [body, f"{body}/*"]
-    return _Patterns(*(re.compile("|".join(map(_regular, one)) or "(?!)") for one in (names, folders, paths)))
+    return tuple(re.compile("|".join(map(_regular, one)) or "(?!)") for one in (names, folders, paths))
 
 
 def _without_braces(glob: str) -> list[str]:

@@ -117,6 +117,13 @@ def splits_character(text: bytes, at: int) -> bool:
     return 0 < at < len(text) and text[at] & 0xC0 == 0x80
 
 
+def character_start(text: bytes, at: int) -> int:
+    """`at`, moved back to the beginning of the character that it is inside of."""
+    while splits_character(text, at):
+        at -= 1
+    return at
+
+
 def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
     start, end, now, stop = change
     gone, come = old[start:end], new[now:stop]

@@ -5,12 +5,14 @@ By the grammar and, for Python, by its own parser. Nothing here raises on a stra
 
 import re
 from functools import lru_cache, partial
+from itertools import accumulate
 
 from tree_sitter import Node
 
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import splits_character
+from dg_lsp.text.fills import room
 from dg_lsp.text.fills.baseline import (
     WHOLE,
     Fault,
@@ -29,15 +31,6 @@ from dg_lsp.text.fills.baseline import (
     unexpected,
 )
 from dg_lsp.text.fills.plain import harm_between
-from dg_lsp.text.fills.room import (
-    doubled,
-    ended_comment,
-    is_closed,
-    is_misread,
-    left_open,
-    open_comment,
-    room_of,
-)
 from dg_lsp.text.fills.site import Site, site_of, site_of_edit, to_bytes
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.messages import BODIES, LISTS, STRINGS, Infill
@@ -93,13 +86,14 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
     read = neutral_text(site)
     if site.kind in STRINGS and not read.clean:
-        if _is_text(site, fill):
-            # An error that comes or goes elsewhere is the parser's, which recovers otherwise behind other bytes.
+        close = site.state.string
+        if close and not any(sign in fill for sign in (close, b"\n", b"\r", b"\\", b"{", b"}")):
+            # It neither ends the string nor holds code: another error is the parser's, which recovers otherwise.
             return ()
         if _ends_elsewhere(site, fill):
             return _whole(fill, "a string that would end elsewhere")
     blind = is_blind(site, read)
-    opened = left_open(site, fill) if blind else ()
+    opened = room.left_open(site, fill) if blind else ()
     neutral = undisturbed(site, read, fill) if blind and not opened else read
     filled = filled_in(neutral, fill)
     # 2. Where both have something to say, the interpreter's own words and place are the better ones.
@@ -135,22 +129,18 @@ def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
     if b"\0" in fill:
         at = fill.index(b"\0")
         return (fault_at(fill, at, at + 1, "a null byte"),)
-    if _depth(fill) > DEEPEST:
+    nested = ((byte in b"([{") - (byte in b")]}") for byte in fill)
+    if max(accumulate(nested), default=0) > DEEPEST:
         return _whole(fill, "nesting that is too deep")
-    if site.is_part and (twice := doubled(site, fill)) is not None:
+    if site.is_part and (twice := room.doubled(site, fill)) is not None:
         return (fault_at(fill, twice, len(fill), "a bracket that is already closed"),)
     if flaw := flaw_of_directives(site.language, site.before, fill, site.after):
         return _whole(fill, flaw)
-    if not site.is_prose and site.kind != "span" and (ended := ended_comment(site.language, fill)):
+    free = site.is_prose or site.kind == "span" or site.state.comment
+    if not free and (ended := room.ended_comment(site.language, fill)):
         return ended
     code = site.kind in (*BODIES, "statement", "expression")
-    return open_comment(site.language, fill, b"") if code else ()
-
-
-def _is_text(site: Site, fill: bytes) -> bool:
-    """Return whether `fill`, in the string that is open at `site`, can neither end it nor hold code."""
-    close = site.state.string
-    return bool(close) and not any(sign in fill for sign in (close, b"\n", b"\r", b"\\", b"{", b"}"))
+    return room.open_comment(site.language, fill, b"") if code else ()
 
 
 def _ends_elsewhere(site: Site, fill: bytes) -> bool:
@@ -175,7 +165,7 @@ def is_blind(site: Site, neutral: Text) -> bool:
     """Return whether the tree of `neutral` shows little of a fill: it has errors anyway, or broken quotes above."""
     if site.is_prose or site.kind == "span":
         return False
-    if is_misread(site):
+    if room.is_misread(site):
         return True
     return not (neutral.clean or (site.kind == "rest_of_line" and is_sound_but_for_its_gap(neutral)))
 
@@ -183,8 +173,8 @@ def is_blind(site: Site, neutral: Text) -> bool:
 def undisturbed(site: Site, neutral: Text, fill: bytes) -> Text:
     """Return the gap of `site` in a room, else alone in its body, whichever parses first; else `neutral`."""
     # What a fill closes for others, a room has closed already.
-    if is_closed(site.language, fill) and (room := room_of(site)) is not None:
-        return room
+    if room.is_closed(site.language, fill) and (own := room.room_of(site)) is not None:
+        return own
     if site.kind not in (*BODIES, "statement"):
         return neutral
     body = _around(neutral, site.kind if site.kind in BODIES else "function_body")
@@ -205,10 +195,7 @@ def _left(neutral: Text, filled: Text) -> tuple[Fault, ...]:
 
 
 def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return parts of the fill that the grammar accepts and the language does not, such as a keyword as a name.
-
-    What is refused with the neutral filler as well was typed so: `name: f(|)` may get arguments.
-    """
+    """Return parts of the fill that the grammar accepts and the language does not, but those of the neutral text."""
     start, end = filled.start, filled.end
     typed = {(n.type, n.start_byte) for n in _refusals(neutral) if n.start_byte < start}
     inside = [n for n in _refusals(filled) if n.start_byte < end and n.end_byte > start]
@@ -298,12 +285,3 @@ def _refused(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     at = starts[line] + column if 0 <= line < len(starts) else len(text)
     at = min(max(at - len(before), 0), len(filled.fill))
     return (fault_at(filled.fill, at, line_end(filled.fill, at), message),)
-
-
-def _depth(fill: bytes) -> int:
-    """Return how deep the brackets of `fill` nest, those in strings included."""
-    depth = deepest = 0
-    for byte in fill:
-        depth += (byte in b"([{") - (byte in b")]}")
-        deepest = max(deepest, depth)
-    return deepest

@@ -37,10 +37,7 @@ def doubt(fill: Fill, confidence: float) -> str:
 
 
 def why_confirm(document: Document, gap: Gap, edit: Edit, fill: Fill, cursor: int | None = None) -> str:
-    """Return why a person must confirm `edit`, which puts `fill` into `gap`, as a sentence; empty if nobody need.
-
-    cursor: where a fill was asked for, if at a cursor.
-    """
+    """Return why a person must confirm `edit`, which puts `fill` into `gap` at `cursor`, as a sentence; else empty."""
     if count := written_lines(document, gap, edit):
         chance = "" if fill.chance is None else f", and is right with {_percent(fill.chance)}"
         return f"this replaces {count} written line{'s' if count > 1 else ''}{chance}"
@@ -67,7 +64,9 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
     old = document.data[gap.start : gap.end]
     if edit is not None and gap.kind not in BODIES:
         old = document.data[edit.start : edit.end]
-        if _is_kept(old.strip(), edit.text.encode("utf-8").strip()):
+        bare, new = old.strip(), edit.text.encode("utf-8").strip()
+        # One more piece of text in it, before it or behind it.
+        if len(new) >= len(bare) and new.endswith(bare[common(bare, new) :]):
             return 0
     return sum(1 for line in old.splitlines() if line.strip())
 
@@ -92,11 +91,6 @@ def _percent(share: float) -> str:
     return f"{int(share * 100 + 1e-9)} %"
 
 
-def _is_kept(old: bytes, new: bytes) -> bool:
-    """Return whether `new` is `old` with one more piece of text in it, before it or behind it."""
-    return len(new) >= len(old) and new.endswith(old[common(old, new) :])
-
-
 def _is_placeholder(document: Document, edit: Edit) -> bool:
     """Return whether the text of `edit` says no more than that something is not written yet."""
     analysis = analyze(apply_edit(document, edit), edit.start)
@@ -104,7 +98,7 @@ def _is_placeholder(document: Document, edit: Edit) -> bool:
     if first < last:
         return False
     span = analysis.cursor, analysis.cursor + len(edit.text.encode("utf-8"))
-    stubs = [(node.start_byte, node.end_byte) for node in analysis.captures(span).get("stub", [])]
+    stubs = [node.byte_range for node in analysis.captures(span).get("stub", [])]
     return has_only_placeholder(analysis.language, analysis.data, span, stubs)
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
@@ -24,6 +23,7 @@ _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
 _LINES = 12
 # Characters on either side of a gap in which lines show how the text is indented.
 _NEAR = 4_000
+_Line = tuple[str, int]
 # How many lines behind a gap a fill is compared with.
 _COMPARED = 41
 # A line that may rightly occur twice in a row.
@@ -72,7 +72,9 @@ def fit(request: Infill, text: str) -> str:
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
         text = text if LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
-        return _without_doubled(request, _without_repeated_rest(request, text, rest))
+        fill = to_bytes(_without_repeated_rest(request, text, rest))
+        # A bracket that is behind the gap already: for `if f(|)`, `a) and b:` becomes `a`.
+        return fill[: doubled(site_of(request), fill) if site_of(request).is_part else None].decode("utf-8")
     # 4.
     text = text.rstrip()
     # 5.
@@ -93,15 +95,12 @@ def repetition_of_edit(document: Document, gap: Gap, edit: Edit) -> str:
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
-    """Yield what may be put behind `text`, the rest of the line of `request`, to close what is open; likeliest first.
-
-    `f(a` gets `)`, and `if a` in Python gets `:` and an indented `pass`.
-    """
+    """Yield endings of `text`, the rest of a line: `)` for `f(a`; in Python `:` and an indented `pass` for `if a`."""
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
     if state.string or state.comment:
         return
-    below, body = "\n" + request.indent, language.placeholder("block")
+    below, body = "\n" + request.indent, language.placeholders["block"]
     shut = state.closing(at for at in state.opened if at >= site.line).decode()
     if shut and text.endswith("{"):
         shut = below + shut
@@ -284,17 +283,14 @@ def repetition(request: Infill, text: str) -> str:
     lines = _written(head + text + rest)
     if _repeated(lines, below) >= len(lines):
         return "it repeats the next line"
-    called = all(_CALL.fullmatch(line.text) for line in lines)
+    called = all(_CALL.fullmatch(line) for line, _ in lines)
     if not called and _repeated(lines, above[-len(lines) :]) >= len(lines):
         return "it repeats the line above"
     return "it repeats the rest of the word" if _meets_word(request, text) else ""
 
 
 def _without_repeated_lines(request: Infill, text: str) -> str:
-    """Return `text` without its last lines if the lines behind the gap are the same; all of `text` if no line is left.
-
-    Above `return a`, the text `x = 1\n    return a` becomes `x = 1`.
-    """
+    """Return `text` without last lines that follow the gap: `x = 1` of `x = 1\n    return a` above `return a`."""
     _, head, rest, below = _around(request)
     if rest.strip():
         return text
@@ -302,23 +298,15 @@ def _without_repeated_lines(request: Infill, text: str) -> str:
     count = _repeated(lines, below)
     if not 0 < count < len(lines):
         return text
-    return text[: lines[-count].start - len(head)].rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line that is not blank, with tabs as spaces and without white space at its end, and where it begins."""
-
-    text: str
-    start: int
+    return text[: lines[-count][1] - len(head)].rstrip()
 
 
 def _written(text: str) -> list[_Line]:
-    """Return the lines of `text` that are not blank."""
+    """Return the lines of `text` that are not blank, with tabs as spaces and no white space at the end, and starts."""
     starts = [0, *(found.end() for found in LINE_END.finditer(text))]
     ends = [*starts[1:], len(text)]
     spans = [(start, text[start:end]) for start, end in zip(starts, ends, strict=True)]
-    return [_Line(line.expandtabs(8).rstrip(), start) for start, line in spans if line.strip()]
+    return [(line.expandtabs(8).rstrip(), start) for start, line in spans if line.strip()]
 
 
 def _around(request: Infill) -> tuple[list[_Line], str, str, list[_Line]]:
@@ -336,17 +324,14 @@ def _around(request: Infill) -> tuple[list[_Line], str, str, list[_Line]]:
 def _repeated(lines: list[_Line], following: list[_Line]) -> int:
     """Return how many of the last `lines` are the first of `following`, at most; 0 if all of _TWICE."""
     for count in range(min(len(lines), len(following)), 0, -1):
-        tail = [line.text for line in lines[-count:]]
-        if tail == [line.text for line in following[:count]] and not all(map(_TWICE.fullmatch, tail)):
+        tail = [line for line, _ in lines[-count:]]
+        if tail == [line for line, _ in following[:count]] and not all(map(_TWICE.fullmatch, tail)):
             return count
     return 0
 
 
 def _without_repeated_word(request: Infill, text: str) -> str:
-    """Return `text` up to the rest of the word that the gap is in, if anything is left.
-
-    In `amo|nt_due`, the text `unt_due` becomes `u`, and `unt_due + tax`, too.
-    """
+    """Return `text` up to the rest of the word around the gap: `u` of `unt_due` in `amo|nt_due`; else all of it."""
     rest = _word_behind(request)
     if not rest or not text:
         return text
@@ -406,12 +391,6 @@ def _without_end_of_header(site: Site, text: str) -> str:
     return text[:-1] if is_function else text
 
 
-def _without_doubled(request: Infill, text: str) -> str:
-    """Return `text` up to a bracket that is behind the gap already: for `if f(|)`, `a) and b:` becomes `a`."""
-    site, fill = site_of(request), to_bytes(text)
-    return fill[: doubled(site, fill)].decode("utf-8") if site.is_part else text
-
-
 def _faulty(request: Infill, text: str) -> bool:
     return bool(check.faults_of(request, text))
 
@@ -446,4 +425,5 @@ def _end_of_literal(site: Site, fill: bytes) -> int:
         return max(first.end - len(state.string) - len(begun), 0) if first.kind == "string" else len(fill)
     close = b"<" if state.text else block_end(site.language, begun)
     at = fill.find(close) if close else -1
-    return at if at >= 0 else len(fill)
+    # The space before the end may be there already.
+    return len(fill) if at < 0 else len(fill[:at].rstrip(b" ")) if site.after[:1] == b" " else at

@@ -97,9 +97,8 @@ def _readable(language: Language, document: Document, gap: Gap, edit: Edit) -> t
     at, data = _readable_part(language, document.data, gap.start)
     if data is document.data:
         return document, gap, edit
-    moved = replace(gap, start=gap.start - at, end=gap.end - at)
     part = replace(document, data=data, history=None)
-    return part, moved, replace(edit, start=edit.start - at, end=edit.end - at)
+    return part, gap.moved(-at), replace(edit, start=edit.start - at, end=edit.end - at)
 
 
 @lru_cache(maxsize=2)
@@ -208,20 +207,19 @@ def _worse(gap: Gap, old: Text, fill: bytes) -> str:
     guarded = gap.kind != "span" and not complete
     if guarded and _marks(new) not in (_marks(old), _marks(plain)):
         return _OTHERWISE
-    most: tuple[int, ...] = (0, 0) if plain.clean else _error_counts(old)
+    most = 0 if plain.clean else _count_errors(old)
     # The text of a string adds none, but what ends the string may.
-    most = tuple(map(max, most, _error_counts(plain))) if gap.kind in STRINGS else most
-    if any(count > limit for count, limit in zip(_error_counts(new), most, strict=True)):
-        return "the fill would add a syntax error to a file that already has some"
-    return ""
+    most = max(most, _count_errors(plain)) if gap.kind in STRINGS else most
+    return (
+        "the fill would add a syntax error to a file that already has some"
+        if _count_errors(new) > most
+        else ""
+    )
 
 
-def _error_counts(text: Text) -> tuple[int, int]:
-    """Return how many different errors the tree of `text` has, and how many of them are nodes of their own."""
-    found = {
-        (n.type, n.start_byte, n.end_byte, n.is_error or n.is_missing) for n in errors_of(text.tree.root_node)
-    }
-    return len(found), sum(shown for *_, shown in found)
+def _count_errors(text: Text) -> int:
+    """Return how many different errors the tree of `text` has; a parser may miss the same twice in one place."""
+    return len({(n.type, n.start_byte, n.end_byte) for n in errors_of(text.tree.root_node)})
 
 
 def _is_asked_line(gap: Gap) -> bool:

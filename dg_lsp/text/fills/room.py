@@ -17,8 +17,10 @@ from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import block_end, is_closed_comment, leading, tokens
 
 # A line of its own that ends with a value, and text that begins one.
-_OWN_LINE = re.compile(rb"\s*[\r\n].*[\w)\]}\"'`]\s*\Z", re.DOTALL)
-_NEXT_VALUE = re.compile(rb"\s*[\w\"'`]")
+_OWN_LINE = re.compile(rb"\s*[\r\n].*[\w)\]}\"'`\x80-\xff]\s*\Z", re.DOTALL)
+_NEXT_VALUE = re.compile(rb"\s*[\w\"'`\x80-\xff]")
+# A value in front of an element of JSX, which parsers read as a comparison.
+_LAST_VALUE, _NEXT_ELEMENT = re.compile(rb"[\w)\]}\"'`>\x80-\xff]\s*\Z"), re.compile(rb"\s*<[A-Za-z>]")
 # So many bytes behind a gap are looked at for brackets that close what a fill has opened.
 REACH = 20_000
 # An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
@@ -68,7 +70,8 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
     if opened > len(unpaired(language, site.after[:REACH], state.brackets).closers):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
-    if site.is_part and left and _OWN_LINE.match(fill) and _NEXT_VALUE.match(site.after):
+    element = language.jsx and _LAST_VALUE.search(fill) and _NEXT_ELEMENT.match(site.after)
+    if site.is_part and left and (element or (_OWN_LINE.match(fill) and _NEXT_VALUE.match(site.after))):
         return (fault_at(fill, len(fill), len(fill), "a missing `,`"),)
     return ()
 
@@ -165,10 +168,7 @@ def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
 
 
 def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, ...]:
-    """Return a fault if `fill` ends in a comment that takes in the `rest` of its line or what is below it.
-
-    The trees of some grammars do not show it: for one of Go `f() /* x` is a division.
-    """
+    """Return a fault if `fill` ends in a comment that takes in text behind it; in Go's tree `f() /* x` divides."""
     found = [t for t in tokens(language, fill, 0, len(fill)) if t.kind not in ("space", "newline")]
     if not found or found[-1].kind != "comment":
         return ()
@@ -216,10 +216,7 @@ def _below(site: Site) -> Iterator[bytes]:
 
 
 def _rooms(site: Site, header: bytes, line: int, below: bytes) -> Iterator[Text]:
-    """Yield the best filler between a header with the statement that begins at `line`, and its rest and what is below.
-
-    The rest of `f(a|` is `)`, what a statement may end with, and what closes the header.
-    """
+    """Yield the best filler between a header with the statement from `line` on, and its closed rest and `below`."""
     language, begun = site.language, site.before[line:]
     before, rest = header + begun, b"" if site.kind in BODIES else site.rest
     state = state_at(language, before + rest, len(before + rest), 0)

@@ -78,10 +78,7 @@ def ended(request: Infill, text: str) -> Written:
 
 
 def without_round(text: str) -> str:
-    """Return `text` up to where its last lines, up to _ROUND, repeat those before them, as of a network that loops.
-
-    `a()\nb()\n\na()\nb()\n` becomes `a()\nb()\n`.
-    """
+    """Return `text` up to where its last lines, at most _ROUND, repeat those before them, as of a looping network."""
     lines = text.splitlines(keepends=True)
     whole = lines if text.endswith(("\n", "\r")) else lines[:-1]
     places = [place for place, line in enumerate(whole) if line.strip()]
@@ -97,10 +94,7 @@ def without_round(text: str) -> str:
 
 
 def goes_round(text: str) -> bool:
-    """Return whether the last line of `text` ends with the same piece three times running, whatever numbers are in it.
-
-    Such as `self.items[0].price + self.items[1].price + self.items[2].price + `. Pieces without a letter do not count.
-    """
+    """Return whether the last line of `text` ends with one piece with letters, numbers apart, three times running."""
     found = _THRICE.search(re.sub(r"\d+", "0", LINE_END.split(text)[-1]))
     return found is not None and any(sign.isalpha() for sign in found[1])
 
@@ -127,7 +121,9 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     newline = fit.newline_of(request)
     first, last = _line_start(before, newline), _line_start(whole, newline)
     end = last
-    while end > first and not _can_come_right(request, whole[:end]):
+    while end > first and all(
+        check.faults_of(request, whole[:end] + e) for e in _endings(request, whole[:end])
+    ):
         end = _line_start(whole[: end - len(newline)], newline)
     # 3. A word that is cut would have to be finished token for token.
     cut = re.sub(r"\s*\w*$", "", whole[last:]) if end == last else ""
@@ -209,15 +205,10 @@ def _beginnings(language: Language, fill: str) -> Iterator[str]:
             yield text
 
 
-def _can_come_right(request: Infill, lines: str) -> bool:
-    """Return whether some end behind `lines` makes the gap's container parse as well as before."""
-    return any(not check.faults_of(request, lines + ending) for ending in _endings(request, lines))
-
-
 def _endings(request: Infill, lines: str) -> Iterator[str]:
     """Yield short texts that may end what `lines` have begun, likeliest first."""
     language = site_of(request).language
-    placeholder = language.placeholder(request.kind)
+    placeholder = language.placeholders[request.kind]
     # The next statement is as deep as the gap, or deeper where the last line opens a block.
     yield request.indent + placeholder
     # The fill's first line begins in the prefix.

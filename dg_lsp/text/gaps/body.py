@@ -9,15 +9,7 @@ from dg_lsp.text.analysis import Analysis
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.syntax.bodies import KIND_OF, MARKER, Body
-from dg_lsp.text.syntax.lexer import (
-    indentation,
-    leading,
-    line_end,
-    line_start,
-    newline_at,
-    tokens,
-    width,
-)
+from dg_lsp.text.syntax.lexer import indentation, leading, line_end, line_start, newline_at, tokens, width
 
 # How far round a body its file's step of indentation is looked for, in bytes.
 NEAR = 100_000
@@ -107,10 +99,7 @@ def _inline(data: bytes, body: Body, lead: str) -> tuple[int, int, str]:
 
 
 def _blank_line(analysis: Analysis, body: Body, begun: tuple[str, str]) -> _Place:
-    """The place of a body without text: a blank line that is there for it, or the end of the text above.
-
-    begun: the usual indentation of its lines, and a line end with that.
-    """
+    """The place of a body without text: a blank line, or the end of the text above; begun: usual indent, line end."""
     data, cursor, (indent, lead) = analysis.data, analysis.cursor, begun
     here = line_start(data, cursor) if cursor > line_end(data, body.opens) else None
     header = indentation(data, body.header.define)

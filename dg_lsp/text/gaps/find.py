@@ -10,23 +10,9 @@ from dg_lsp.text.analysis import Analysis, analyze, analyze_whole, by_lines, wit
 from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import splits_character
+from dg_lsp.text.gaps import parts
 from dg_lsp.text.gaps.body import body_gap
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.gaps.parts import (
-    Region,
-    closed_gap,
-    hole_at,
-    holes_in,
-    is_todo,
-    line_gap,
-    open_gap,
-    region_at,
-    region_gap,
-    regions_at,
-    start_at_cursor,
-    start_open_gap_at_cursor,
-    with_owed,
-)
 from dg_lsp.text.gaps.plain import plain_gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, Kind, Wanted
@@ -34,7 +20,7 @@ from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import lacks_end
 from dg_lsp.text.syntax.items import FARTHEST, top_level_item
-from dg_lsp.text.syntax.lexer import Line, Span, indentation, leading, line_end, line_start
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start
 
 __all__ = [
     "Gap",
@@ -93,7 +79,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     gap = _recalled(analysis, kind) if not analysis.whole else None
     gap = gap or _gap_in(analysis, kind)
     # A body that was asked for is closed; any other fill ends with its line.
-    gap = gap if kind in BODIES else with_owed(analysis, gap)
+    gap = gap if kind in BODIES else parts.with_owed(analysis, gap)
     return gap if kind is None else replace(gap, asked=True)
 
 
@@ -169,28 +155,26 @@ def choose_kind(analysis: Analysis) -> Kind:
     of the line.
     """
     # 1. It comes first, for a stub may hold strings and brackets itself.
-    body = analysis.body
+    body, state = analysis.body, analysis.state
     if body is not None and offers(analysis, body):
         return KIND_OF[body.header.owner]
-    if hole_at(analysis) is not None:
+    if parts.hole_at(analysis) is not None:
         return "statement"
     # 2.
-    state = analysis.state
     if state.string or state.text:
         return "docstring" if state.string and _is_docstring(analysis) else "string"
     if state.comment:
-        return "statement" if is_todo(analysis) else "comment"
+        return "statement" if parts.is_todo(analysis) else "comment"
     if state.brackets and (kind := _in_bracket(analysis)):
         return kind
     # 3. and 4.
-    return _on_line(analysis.line)
+    before, rest = analysis.line.before, analysis.line.behind
+    value = before.strip() and _VALUE.search(before)
+    return "expression" if value else "rest_of_line" if (before + rest).strip() else "statement"
 
 
 def reach(data: bytes, offset: int) -> Span:
-    """The span around `offset` that may be read for a gap: all of it, or the text near it where its shape is strange.
-
-    Strange are a line that is too long and too many open brackets: `x = ((((...` with 200,000 of them.
-    """
+    """The span around `offset` that may be read for a gap: all, or the text near it in a strange line or nesting."""
     low, high = max(offset - FARTHEST, 0), min(offset + FARTHEST, len(data))
     line = data[max(offset - LONGEST_LINE, 0) : offset + LONGEST_LINE]
     before, behind = line[: min(offset, LONGEST_LINE)], line[min(offset, LONGEST_LINE) :]
@@ -254,31 +238,31 @@ def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
     if kind in OWNER_OF:
         return _body_gap(analysis, kind)
     if kind == "rest_of_line":
-        return line_gap(analysis, kind)
+        return parts.line_gap(analysis, kind)
     new_statement = asked is None and kind == "statement"
-    if new_statement and (hole := hole_at(analysis)) is not None:
-        return replace(region_gap(analysis, hole), stub=True)
+    if new_statement and (hole := parts.hole_at(analysis)) is not None:
+        return replace(parts.region_gap(analysis, hole), stub=True)
     # 2. The end of a comment may have given way for the repair, and then the tree's comment continues to the next end.
     region = None if new_statement else _readable_region(analysis, kind)
     # A quoted character is no string of the tree.
     by_tokens = asked in ("comment", "string") and (analysis.masks or region is None)
-    if by_tokens and (closed := closed_gap(analysis, kind)):
+    if by_tokens and (closed := parts.closed_gap(analysis, kind)):
         return closed
-    gap = region_gap(analysis, region) if region else open_gap(analysis, kind)
+    gap = parts.region_gap(analysis, region) if region else parts.open_gap(analysis, kind)
     if gap is None and asked is not None:
         raise NoGap(
             f"the cursor is in no {kind.replace('_', ' ')}; put it inside one, or at a place where one may begin"
         )
-    gap = gap or line_gap(analysis, "rest_of_line")
+    gap = gap or parts.line_gap(analysis, "rest_of_line")
     # 3.
     if asked is not None:
         return gap
-    return start_at_cursor(analysis, gap) if region else start_open_gap_at_cursor(analysis, gap)
+    return parts.start_at_cursor(analysis, gap) if region else parts.start_open_gap_at_cursor(analysis, gap)
 
 
-def _readable_region(analysis: Analysis, kind: Kind) -> Region | None:
+def _readable_region(analysis: Analysis, kind: Kind) -> parts.Region | None:
     """The innermost region of `kind` at the cursor, if the tree shows it as it is in the document."""
-    region = region_at(analysis, kind)
+    region = parts.region_at(analysis, kind)
     if region is None:
         return None
     # Text that gave way for the repair is no part of it.
@@ -300,11 +284,11 @@ def _holes(analysis: Analysis) -> Gap:
     if body is None:
         raise NoGap("the cursor is in no function; put it on a function's first line or in its body")
     # Placeholders that a repair has inserted do not count.
-    found = holes_in(analysis, (body.opens, body.end))
+    found = parts.holes_in(analysis, (body.opens, body.end))
     holes = [s for s in found if all(s.end <= first or last <= s.start for first, last in analysis.made)]
     if not holes:
         raise NoGap(f"{body.header.name} has no holes: no placeholder is between written lines")
-    gap, *further = (replace(region_gap(analysis, hole), stub=True, asked=True) for hole in holes)
+    gap, *further = (replace(parts.region_gap(analysis, hole), stub=True, asked=True) for hole in holes)
     return replace(gap, further=tuple(further))
 
 
@@ -334,13 +318,6 @@ def _innermost(analysis: Analysis, kind: Kind) -> Body | None:
         and not any(first < body.header.opens and body.stop <= last for first, last in made)
     ]
     return max(bodies, key=lambda body: (body.header.define, -body.end), default=None)
-
-
-def _on_line(line: Line) -> Kind:
-    """Return the kind of gap at a place on a line where nothing is open."""
-    if not line.before.strip():
-        return "rest_of_line" if line.behind.strip() else "statement"
-    return "expression" if _VALUE.search(line.before) else "rest_of_line"
 
 
 def offers(analysis: Analysis, body: Body) -> bool:
@@ -388,12 +365,12 @@ def _in_braces(analysis: Analysis, at: int, inside: bytes) -> Kind | None:
 
 def _begins_at(analysis: Analysis, kind: Kind, start: int) -> bool:
     """Return whether a region of `kind` at the cursor begins at `start` of the document."""
-    return any(analysis.back(region.start) == start for region in regions_at(analysis, kind))
+    return any(analysis.back(region.start) == start for region in parts.regions_at(analysis, kind))
 
 
 def _is_docstring(analysis: Analysis) -> bool:
     """Return whether the open string is a docstring: by the tree or, where that is broken, by its quotes."""
-    if regions_at(analysis, "docstring"):
+    if parts.regions_at(analysis, "docstring"):
         return True
     if analysis.whole:
         return False

@@ -25,6 +25,7 @@ from dg_lsp.text.syntax.brackets import (
 from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.lexer import (
     Span,
+    block_end,
     first_token,
     is_closed_comment,
     leading,
@@ -36,7 +37,7 @@ from dg_lsp.text.syntax.lexer import (
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 _CLOSES = re.compile(rb"[)\]}>;]")
 _QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]*\()?")
-_COMMENT_BEGINS = re.compile(rb"(?:/\*+|//+!?|#+|--|<!--)[ \t]?")
+_COMMENT_BEGINS = re.compile(rb"(?:/\*+(?!/)|//+!?|#+|--|<!--)[ \t]?")
 _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
 
 # A rest of a line that begins so belongs to no list.
@@ -135,11 +136,17 @@ def open_gap(analysis: Analysis, kind: Kind) -> Gap | None:
         start = state.begins + len(quotes_at(analysis.language, data, state.begins).open)
         return replace(gap, start=min(start, offset), end=eol, insert_after=state.string.decode())
     if (kind == "comment" and state.comment) or (kind == "string" and state.text):
-        return replace(gap, end=eol if state.comment else gap.end)
+        close = block_end(analysis.language, data[state.begins : offset])
+        lost = close and close not in data[offset:]
+        end = eol if state.comment else gap.end
+        return replace(gap, end=end, insert_after=f" {close.decode()}" if lost else "")
     if kind in LISTS and state.brackets:
         wanted = b"[{(" if kind == "collection" else b"("
         held = [at for at in state.opened if data[at] in wanted]
-        return replace(gap, start=(held or state.opened)[-1] + 1)
+        # The tree shows no list in `#if defined(A || B`, but the repair shows the end of one.
+        known = not analysis.cost and directive_start(analysis.language, data, offset) >= 0
+        tail = _closers(analysis.data, _behind_operand(analysis), analysis.inserted[1]) if known else b""
+        return replace(gap, start=(held or state.opened)[-1] + 1, insert_after=tail.decode())
     if kind == "statement" and is_todo(analysis):
         # The comment stays, and the code that it asks for comes below it.
         return replace(gap, insert_before=newline_at(data, offset) + leading(data, offset).decode())
@@ -210,7 +217,7 @@ def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
         if gap.insert_after or not (gap.kind in LISTS or called) or quoted or goes_on:
             return gap
     if (goes_on and not listed) or (rest and quoted):
-        tail = ""
+        tail = gap.insert_after if gap.kind in LISTS else ""
     elif state.string:
         tail = "" if _is_closed_below(analysis) else state.string.decode()
     else:
@@ -274,7 +281,7 @@ def _has_written(language: Language, stub: Node) -> bool:
         return bool(beside)
     first = beside[0].start_byte, beside[0].end_byte
     docstrings = language.captures(block, first).get("docstring", [])
-    return first not in [(node.start_byte, node.end_byte) for node in docstrings]
+    return first not in [node.byte_range for node in docstrings]
 
 
 def _place_of(analysis: Analysis) -> Span:
@@ -324,7 +331,7 @@ def _unquoted(data: bytes, node: Node) -> Span:
     """The span between the quotes of a string, or of the one string that a docstring's statement is."""
     while node.type not in ("string", "concatenated_string") and len(node.named_children) == 1:
         inner = node.named_children[0]
-        if (inner.start_byte, inner.end_byte) != (node.start_byte, node.end_byte):
+        if inner.byte_range != node.byte_range:
             break
         node = inner
     start, end = node.start_byte, node.end_byte

@@ -20,10 +20,7 @@ _HALF = re.compile(rb"(?<!%s)(?!\d)%s+\Z" % (_PART, _PART))
 
 
 def half_word(data: bytes, cursor: int) -> bytes:
-    """The beginning of a word directly before the cursor; empty without one, or if the word continues behind it.
-
-    In `x = fi|` it is `fi`; in `fi|rst`, `fi |` and `12|` it is empty, and for more than _LONGEST bytes.
-    """
+    """The beginning of a word directly before the cursor: `fi` in `x = fi|`; empty in `fi|rst`, `fi |` and `12|`."""
     if is_part(data[cursor : cursor + 1]):
         return b""
     found = _HALF.search(data[max(cursor - _LONGEST - 1, 0) : cursor])

@@ -6,22 +6,19 @@ For `shape.area(` below `from .shapes import Shape`: the class `Shape` of `shape
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TypeVar
 from urllib.parse import unquote
 
-from dg_lsp.text.budget import bounded, check
+from dg_lsp.text.budget import bounded, tried
 from dg_lsp.text.documents.document import Document, whole
 from dg_lsp.text.documents.excluded import key_of, split_uri
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import Piece
 from dg_lsp.text.prompts.outline import HEAD
-from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.secrets import redacted
 from dg_lsp.text.syntax.bodies import Body, bodies_of
@@ -35,7 +32,6 @@ _SHARE = 0.4
 _NAME = re.compile(rb"(?!\d)[\w$\x80-\xff]{3,}")
 # Files that are imported by the name of their folder.
 _OF_FOLDER = ("__init__", "index", "mod", "lib")
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     first, last = line_start(data, gap.start), line_end(data, gap.span[1])
     used = Counter(_NAME.findall(data[start:first] + b" " + data[last:stop]))
     # 2.
-    imported = frozenset(_read_if_possible(_imported, language, data[:HEAD]))
+    imported = tried(partial(_imported, language, data[:HEAD])) or frozenset()
     others = index.beside(document.uri, document.language)
     named = [
         other for other in others if _import_name(other.uri) in imported and len(other.rows.data) <= _READ
@@ -81,7 +77,7 @@ def context_of(document: Document, gap: Gap, index: Index, room: int) -> Context
     found = [
         (other.uri, one)
         for other in named
-        for one in _read_if_possible(_definitions, language, other.rows.data)
+        for one in tried(partial(_definitions, language, other.rows.data)) or ()
         if one.name in used
     ]
     most, taken = int(room * _SHARE), list[tuple[str, _Definition]]()
@@ -107,17 +103,6 @@ def _import_name(uri: str) -> bytes:
     """The word that an import names the file `uri` by."""
     path = PurePosixPath(split_uri(uri)[1])
     return (path.parent.name if path.stem in _OF_FOLDER else path.stem).encode("utf-8", "replace")
-
-
-def _read_if_possible(
-    read: Callable[[Language, bytes], Iterable[Found]], language: Language, data: bytes
-) -> Iterable[Found]:
-    """`read` of a text; nothing of one that takes too long, but OutOfTime where the request's budget is spent."""
-    try:
-        return read(language, data)
-    except OutOfTime:
-        check()
-        return ()
 
 
 @lru_cache(maxsize=8)

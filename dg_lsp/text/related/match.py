@@ -103,10 +103,7 @@ def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
 def _places(
     texts: list[Rows], words: str, runs: tuple[int, ...], limits: tuple[int, int]
 ) -> list[tuple[Rows, int]]:
-    """The entries of `texts` that follow the last of `words`; a text's last ones come first, near a gap.
-
-    limits: how many are enough to look for no shorter runs, and the most.
-    """
+    """The entries of `texts` behind the last of `words`, last first; `limits`: enough for shorter runs, the most."""
     enough, most = limits
     found: dict[tuple[int, int], None] = {}
     for run in runs:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import islice
 
 from dg_lsp.text.budget import bounded
@@ -28,32 +28,12 @@ _WORDS = re.compile(rb"\w+")
 _ABOVE, _BELOW = 150, 50
 # Searches of one gap at most, each without the files that the one before has found to have changed.
 _TRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """The weights of the evidence for and against a text.
-
-    line, above: each word that agrees on the gap's line, and each further one. whole: all of the line before the gap
-    agrees. behind: each word that agrees behind the gap. near: a place directly at the gap. unknown: it has a name that
-    is not in the document. strange: each of its names that is not in sight. count: each doubling of how often it was
-    found. share: all texts that were found are this one.
-    """
-
-    line: float
-    whole: float
-    above: float
-    behind: float
-    near: float
-    unknown: float
-    strange: float
-    count: float
-    share: float
-
-
-# Fitted on holes in eight packages by the share of the right text.
-BEGUN = Weights(0.49, 1.63, 0.43, 0.52, 2.35, -1.44, -0.64, 0.58, -2.5)
-NEW_LINE = Weights(0.0, 0.0, 0.54, 0.79, 3.9, -2.4, -0.2, 0.46, -3.0)
+# The weights of the evidence for a text whose line has begun, and for one on a new line, fitted on holes in eight
+# packages by the share of the right text. Of words that agree: each on the gap's line, all of that line, each further
+# one before it, each behind the gap. A place directly at the gap. Names: one that the document has not, each that is
+# not in sight. Each doubling of how often the text was found; all texts that were found are this one.
+_BEGUN = (0.49, 1.63, 0.43, 0.52, 2.35, -1.44, -0.64, 0.58, -2.5)
+_NEW_LINE = (0.0, 0.0, 0.54, 0.79, 3.9, -2.4, -0.2, 0.46, -3.0)
 
 
 @dataclass(slots=True)
@@ -174,7 +154,7 @@ def _ranked(place: Place, found: dict[str, _Found]) -> list[tuple[str, _Found]]:
     head = len(kinds) - 1 - max(map(kinds.rfind, LINE_ENDS))
     known = {*words, *place.behind.words}
     in_sight = {*words[-_ABOVE:], *place.behind.words[:_BELOW]}
-    weights = astuple(BEGUN if head else NEW_LINE)
+    weights = _BEGUN if head else _NEW_LINE
     total = sum(one.count for one in found.values())
 
     def score(one: _Found) -> float:

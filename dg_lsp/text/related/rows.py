@@ -58,11 +58,6 @@ def read_rows(language: Language, data: bytes, columns: int = 0) -> Rows:
     return Rows(data, "".join(words), "".join(kinds), starts)
 
 
-def _width(line_end: bytes) -> int:
-    """The columns of the white space that a line end, with the empty lines behind it, ends with."""
-    return width(line_end[max(line_end.rfind(b"\n"), line_end.rfind(b"\r")) + 1 :])
-
-
 def _entries(language: Language, data: bytes, columns: int) -> Iterator[tuple[str, str, int]]:
     """The entries of `data`, whose first line has so many `columns` of indentation: word, kind and start."""
     known = dict(_fixed(language))
@@ -74,7 +69,8 @@ def _entries(language: Language, data: bytes, columns: int) -> Iterator[tuple[st
             continue
         text = match[group]
         if group == "line":
-            now = _width(text)
+            # Behind the empty lines, if any.
+            now = width(text[max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 :])
             word = kind = LEVEL if now == columns else DEEPER if now > columns else OUTER
             columns = now
         elif (found := known.get(text)) is not None:

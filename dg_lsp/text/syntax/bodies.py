@@ -141,7 +141,7 @@ def bodies_of(language: Language, root: Node, data: bytes, span: Span | None = N
 
 def unwritten(language: Language, before: bytes, after: bytes) -> Unwritten | None:
     """The innermost named function whose body is missing between two texts; None where no function is round them."""
-    data = before + language.placeholder("block").encode() + after
+    data = before + language.placeholders["block"].encode() + after
     root, place = language.parse(data).root_node, len(before)
     functions = tuple(body for body in bodies_of(language, root, data) if body.header.owner == "function")
     around = [body for body in functions if body.header.name and body.header.opens <= place < body.stop]
@@ -185,12 +185,9 @@ def code_end(node: Node) -> int:
 def between_braces(
     language: Language, data: bytes, header: Header, inside: tuple[int, int, int], found: Captures
 ) -> Body:
-    """The Body behind `header`, whose text is between the first two of `inside`; the third is behind its brace.
-
-    It is a stub where nothing of it counts, or only what `found` captures as not written yet.
-    """
+    """The Body behind `header`: its text between the first two of `inside`, its brace before the third."""
     opens, closes, stop = inside
-    stubs = [(n.start_byte, n.end_byte) for n in found.get("stub", ())]
+    stubs = [n.byte_range for n in found.get("stub", ())]
     is_placeholder = has_only_placeholder(language, data, (opens, closes), stubs)
     begins = _BLANK.match(data, opens, closes)
     first = begins.end() if begins and begins.end() < closes else None
@@ -331,8 +328,7 @@ def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
     """The Body behind `header` whose statements are the node `block`; `marks` are what is captured in it."""
     kinds = _kinds(data, marks)
     body = [
-        Statement(n.start_byte, code_end(n), kinds.get((n.start_byte, n.end_byte), "code"))
-        for n in _statements_of(block)
+        Statement(n.start_byte, code_end(n), kinds.get(n.byte_range, "code")) for n in _statements_of(block)
     ]
     is_intentionally_empty = any(n.start_byte == header.define for n in marks.get("stub.skip", ()))
     return describe(data, header, body, is_intentionally_empty=is_intentionally_empty)
@@ -352,9 +348,7 @@ def _statements_of(block: Node) -> list[Node]:
 
 
 def _kinds(data: bytes, found: Captures) -> dict[Span, Literal["docstring", "stub"]]:
-    kinds: dict[Span, Literal["docstring", "stub"]] = {
-        (n.start_byte, n.end_byte): "stub" for n in found.get("stub", ())
-    }
+    kinds: dict[Span, Literal["docstring", "stub"]] = {n.byte_range: "stub" for n in found.get("stub", ())}
     for node in found.get("docstring", ()):
         if python.DOCSTRING.fullmatch(data, node.start_byte, node.end_byte):
             kinds[node.start_byte, node.end_byte] = "docstring"

@@ -281,11 +281,6 @@ def indentation(data: bytes, offset: int) -> int:
     return width(leading(data, offset))
 
 
-def column(data: bytes, offset: int) -> int:
-    """The columns before `offset` on its physical line."""
-    return width(data[line_start(data, offset) : offset])
-
-
 def width(space: bytes) -> int:
     """Return how many columns `space` takes; a form feed sets the count back to 0, as in Python."""
     return len(space.rpartition(b"\f")[2].expandtabs(8))
@@ -431,10 +426,7 @@ _OPEN, _CUT = -1, -2
 
 
 def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
-    """Return where a string with holes ends whose text begins with `span`, _OPEN or _CUT where nothing closes it.
-
-    Also where the code begins that is open at the end of `span`, outermost first.
-    """
+    """Return where a string with holes ends, else _OPEN or _CUT, and where code begins that is open behind `span`."""
     at, stop = span
     wanted = _in_text(quotes)
     while found := wanted.search(data, at, stop):

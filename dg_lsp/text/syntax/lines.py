@@ -66,7 +66,11 @@ def _indented(language: Language, data: bytes, span: Span) -> Iterator[Body]:
         above = _decorators(lines, number, data) if named else line.start
         # 3. A line without its colon is no header; repair inserts one where it can.
         body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
-        empty = bool(python.ABSTRACT.search(data, above, line.start)) or _in_protocol(data, lines, number)
+        owner_line = next((outer for outer in reversed(lines[:number]) if outer.width < line.width), None)
+        empty = bool(
+            python.ABSTRACT.search(data, above, line.start)
+            or (owner_line and python.PROTOCOL.match(data, owner_line.start, owner_line.end))
+        )
         header = Header(owner, above, line.start, colon, ".".join(name for _, name in owners))
         yield describe(data, header, body, is_intentionally_empty=empty)
 
@@ -109,11 +113,6 @@ def _decorators(lines: list[LogicalLine], number: int, data: bytes) -> int:
     ):
         number -= 1
     return lines[number].start
-
-
-def _in_protocol(data: bytes, lines: list[LogicalLine], number: int) -> bool:
-    owner = next((line for line in reversed(lines[:number]) if line.width < lines[number].width), None)
-    return owner is not None and python.PROTOCOL.match(data, owner.start, owner.end) is not None
 
 
 def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:

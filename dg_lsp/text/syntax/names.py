@@ -63,18 +63,19 @@ def names_in(language: Language, root: Node, data: bytes, word: bytes) -> tuple[
 
 
 def name_at(language: Language, root: Node, start: int, end: int) -> Name | None:
-    """Return the name that is written at the bytes [start, end); None where there is none, as in a string.
-
-    There is none in a language without a table of names.
-    """
+    """Return the name that is written at the bytes [start, end); None without one, or without a table of names."""
     if not language.names:
         return None
     node = root.descendant_for_byte_range(start, end)
-    if node is None or (node.start_byte, node.end_byte) != (start, end):
+    if node is None or node.byte_range != (start, end):
         return None
     if not node.type.endswith(("identifier", "implicit_parameter")) and node.type not in _SHORTHANDS:
         return None
-    while node.parent is not None and node.parent.type.endswith("identifier") and _same(node, node.parent):
+    while (
+        node.parent is not None
+        and node.parent.type.endswith("identifier")
+        and node.byte_range == node.parent.byte_range
+    ):
         node = node.parent
     return _defined(language, node) or _used(language, node)
 
@@ -211,10 +212,6 @@ def _is_dotted(node: Node, parent: Node) -> bool:
     return parent.type == "dotted_name" and (
         node.prev_sibling is not None or (pattern and node.next_sibling is not None)
     )
-
-
-def _same(node: Node, other: Node) -> bool:
-    return (node.start_byte, node.end_byte) == (other.start_byte, other.end_byte)
 
 
 def _is_reference(place: Node, node: Node) -> bool:

@@ -223,13 +223,11 @@ def insertions(missing: MissingTokens) -> Iterator[Closing]:
     """Texts to insert at the cursor, and behind brackets there, without touching any other byte; likeliest first.
 
     1. Texts that go with brackets which an editor has closed on the line.  2. An operand at the cursor, and closers for
-    the brackets that lines below do not close.  3. The same as 1 for brackets that are closed below.
+    the brackets that lines below do not close.
     """
-    ended, later = _closings(missing)
-    yield from ended
+    yield from _closings(missing)
     texts = dict.fromkeys(text for text in _at_cursor(missing) if text)
     yield from (Closing(text, missing.offset, b"") for text in islice(texts, TRIED))
-    yield from later
 
 
 def _joined(data: bytes, edits: Sequence[Replacement]) -> tuple[Span, bytes, Changes]:
@@ -273,24 +271,19 @@ def cost_of(tree: Tree) -> int:
     return cost or MISSING_COST * tree.root_node.has_error
 
 
-def _closings(missing: MissingTokens) -> tuple[list[Closing], list[Closing]]:
-    """Texts to insert at the cursor and behind the brackets there that close what is open; the likeliest first.
-
-    Editors close brackets while one types: `def f(|)` gets a placeholder and `: pass`. Those of the second list close
-    below the line of the cursor, as in a function that is an argument, and are less likely.
-    """
+def _closings(missing: MissingTokens) -> list[Closing]:
+    """Texts at the cursor and behind brackets on its line: editors close `def f(|)`, which gets `: pass` behind it."""
     language, data = missing.language, missing.data
     ends = _shut_ends(data, missing.offset, missing.state)
-    if not ends:
-        return [], []
+    if not ends or ends[0] > missing.eol:
+        return []
     operands = (b"", b"_") if missing.state.string else tuple(_operands(missing))
     found: dict[Closing, None] = {}
     for at in ends:
         behind = missing_tokens_at(language, data, at, state_at(language, data, at))
         tails = [tail for tail in _tails(behind) if tail]
         found |= dict.fromkeys(Closing(operand, at, tail) for operand in operands for tail in tails)
-    tried = list(found)[:TRIED]
-    return (tried, []) if ends[0] <= missing.eol else ([], tried)
+    return list(found)[:TRIED]
 
 
 def _tails(missing: MissingTokens) -> Iterable[bytes]:
