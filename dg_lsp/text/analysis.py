@@ -141,7 +141,7 @@ def analyze(document: Document, offset: int) -> Analysis:
             return whole
     # Damage elsewhere in the file is none of the cursor's business.
     start, stop = top_level_item(language, data, offset)
-    if len(data) <= WHOLE and directive_start(language, data, offset) >= 0:
+    if language.words.directive and len(data) <= WHOLE and directive_start(language, data, offset) >= 0:
         # The item of an `#if` has no `#endif`.
         start, stop = 0, len(data)
     item = data[start:stop]
