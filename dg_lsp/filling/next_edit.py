@@ -19,8 +19,7 @@ from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.classes import Place, Source, source_of
-from dg_lsp.text.repeats.guesses import Example
-from dg_lsp.text.repeats.lines import LONGEST, NAME, similar_lines, spans_of
+from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, similar_lines, spans_of
 from dg_lsp.text.repeats.renames import (
     Renamed,
     is_import,

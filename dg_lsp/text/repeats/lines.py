@@ -33,32 +33,25 @@ def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
     """
     # 1.
     data, recent = source.document.data, bursts.recent[-2:]
-    lines = [line for burst in recent if (line := _Line.of(burst, data)) is not None]
+    lines = [found for burst in recent if (found := Example.of(burst, data)) is not None]
     if len(lines) < 2 or lines[0].start == lines[1].start:
         return
-    change = _Pattern.of(*lines)
+    one, two = ((line.old.strip(), data[line.start : line.end].strip()) for line in lines)
+    change = _Pattern.of(one, two) if max(map(len, one + two)) <= LONGEST else None
     if change is None:
         return
     # 2.
     parents, at = {_statement_parent(source, line.start) for line in lines}, 0
-    for whole_line in data.splitlines(keepends=True):
-        begin, at = at, at + len(whole_line)
+    anywhere = len(parents) > 1 or change.fixed >= _ENOUGH
+    for line in data.splitlines(keepends=True):
+        begin, at = at, at + len(line)
         check()
-        text = whole_line.strip()
-        new = (
-            change.applied(text)
-            if len(text) <= LONGEST and begin not in (lines[0].start, lines[1].start)
-            else text
-        )
-        if new == text:
+        text = line.strip()
+        new = change.applied(text) if len(text) <= LONGEST else text
+        if new == text or begin in (lines[0].start, lines[1].start):
             continue
-        start = begin + whole_line.index(text)
-        if (
-            text in (lines[0].old, lines[1].old)
-            or len(parents) > 1
-            or change.fixed >= _ENOUGH
-            or _statement_parent(source, start) in parents
-        ):
+        start = begin + line.index(text)
+        if anywhere or text in (one[0], two[0]) or _statement_parent(source, start) in parents:
             yield source.document, line_edit(start, text, new)
 
 
@@ -118,25 +111,39 @@ def _word(span: Change, old: bytes, new: bytes) -> Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A line that was changed: its start as it is now, and its text before and after, without the blanks around it."""
+class Example:
+    """A line that was edited. start, end: the line as it is now; old: as it was; spans: its changes, within the line.
+
+    now, stop of a span are offsets in the text as it is now.
+    """
 
     start: int
+    end: int
     old: bytes
-    new: bytes
+    spans: tuple[Change, ...]
 
     @staticmethod
-    def of(burst: Burst, data: bytes) -> "_Line | None":
-        """Return the line that `burst` has changed; None if it has changed none, or several."""
+    def of(burst: Burst, data: bytes) -> "Example | None":
+        """Return the line that `burst` has changed; None if it has changed several, or has put in or removed one."""
         spans = spans_of(burst, data)
         if not spans:
             return None
-        first, last = line_start(burst.before, spans[0].start), line_end(burst.before, spans[-1].end)
-        start, end = line_start(data, spans[0].now), line_end(data, spans[-1].stop)
-        old, new = burst.before[first:last].strip(), data[start:end].strip()
-        if not old or b"\n" in old + new or max(len(old), len(new)) > LONGEST:
+        start, first = line_start(data, spans[0].now), line_start(burst.before, spans[0].start)
+        end, last = line_end(data, start), line_end(burst.before, first)
+        if spans[-1].stop > end or spans[-1].end > last or not burst.before[first:last].strip():
             return None
-        return _Line(start, old, new)
+        moved = tuple(Change(c.start - first, c.end - first, c.now, c.stop) for c in spans)
+        return Example(start, end, burst.before[first:last], moved)
+
+    @property
+    def is_put_in(self) -> bool:
+        """Return whether the edit has replaced nothing."""
+        return not any(self.old[span.start : span.end].strip() for span in self.spans)
+
+    def changed(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the text from the first change to the last one, before and after; `data` is the text as it is now."""
+        first, last = self.spans[0], self.spans[-1]
+        return self.old[first.start : last.end], data[first.now : last.stop]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +162,15 @@ class _Pattern:
     fixed: int
 
     @staticmethod
-    def of(one: _Line, two: _Line) -> "_Pattern | None":
-        """Return the change that both lines are examples of; None if there is none, or they have too little in common.
+    def of(one: tuple[bytes, bytes], two: tuple[bytes, bytes]) -> "_Pattern | None":
+        """Return the change of which two lines, old and new, are examples; None if they have too little in common.
 
         Where a text is in the new lines as often as in the old ones, its places correspond in their order.
         """
-        old, new = _parts(one.old, two.old), _parts(one.new, two.new)
+        old, new = map(_parts, one, two)
         examples = tuple(part for part in old if isinstance(part, tuple))
         fixed = [token for part in old if isinstance(part, bytes) for token in _TOKENS.findall(part)]
-        longest = max(len(_TOKENS.findall(line.old)) for line in (one, two))
+        longest = max(len(_TOKENS.findall(line)) for line in (one[0], two[0]))
         if any(b"" in part for part in examples) or 2 * len(fixed) < longest:
             return None
         if not any(map(NAME.fullmatch, fixed)) and len(fixed) < 3:
@@ -182,7 +189,7 @@ class _Pattern:
             used[part] = used.get(part, 0) + 1
         form, done = _form(old), _form(new)
         # Where something was only removed, a new line may be a part of an old one.
-        done = re.compile(b"") if done.fullmatch(one.old) else done
+        done = re.compile(b"") if done.fullmatch(one[0]) else done
         return _Pattern(form, done, tuple(parts), tuple(equal), examples, len(fixed))
 
     def applied(self, line: bytes) -> bytes:
