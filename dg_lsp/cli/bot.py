@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from dg_lsp.cli.fill import add_engine, engine_of, index_for
+from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
 from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
 from dg_lsp.cli.trial import Judge, Ran, check_no_backup
@@ -143,6 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     paths = list(find_files(arguments.paths, settings, report))
     for path, why in report.skipped:
         _tell_skipped(path, why)
+    say_unlearned(settings, sorted({language_of(path) for path in paths}))
     try:
         asyncio.run(_fill_files(engine_of(arguments), paths, arguments, report))
     except (KeyboardInterrupt, asyncio.CancelledError):

@@ -7,13 +7,21 @@ loaded in this process. Importing this module loads no model.
 import argparse
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from dg_lsp.checkpoints import definitions_for
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
-from dg_lsp.cli.target import check_wanted, check_writable, cursor_of, locate, parse_target, replace_file
+from dg_lsp.cli.target import (
+    check_wanted,
+    check_writable,
+    cursor_of,
+    in_file,
+    locate,
+    parse_target,
+    replace_file,
+)
 from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
@@ -21,6 +29,7 @@ from dg_lsp.engine.team import open_engine
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.project import index_near
+from dg_lsp.server.settings import unlearned
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
@@ -62,11 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     path, place = place_of(arguments)
     if arguments.write:
         check_writable(path)
-    outcome, document = fill(place, arguments), place[0]
-    diff, confirm = diff_of(document, outcome, str(path)), why_look(place, outcome, arguments)
+    outcome = fill(place, arguments)
+    diff, confirm = diff_of(path, place, outcome), why_look(place, outcome, arguments)
     left = bool(arguments.write and confirm and not _is_named(arguments))
     if arguments.write and outcome.edit is not None and not left:
-        replace_file(path, document.data, apply_edit(document, outcome.edit).data)
+        document, edit = in_file(path, place[0], outcome.edit)
+        replace_file(path, document.data, apply_edit(document, edit).data)
     print(_as_json(str(path), outcome, diff, confirm) if arguments.json else diff, end="")
     code = report(outcome, confirm)
     if left:
@@ -108,7 +118,9 @@ def fill(
     place: Place, arguments: argparse.Namespace, show: Callable[[Draft], None] = lambda _: None
 ) -> Outcome:
     """Fill the gap of `place` with the engine that `arguments` ask for; `show` gets each Draft."""
-    outcome = asyncio.run(fill_and_close(engine_of(arguments), place, settings_of(arguments), show))
+    settings = settings_of(arguments)
+    say_unlearned(settings, [place[0].language])
+    outcome = asyncio.run(fill_and_close(engine_of(arguments), place, settings, show))
     reason = why_look(place, outcome, arguments)
     if reason and unsure(outcome.fill) not in ("", reason) and not _is_named(arguments):
         return replace(outcome, edit=None, why=f"{reason}, and the best text is {note_of(outcome.fill)}")
@@ -128,6 +140,15 @@ def why_look(place: Place, outcome: Outcome, arguments: argparse.Namespace) -> s
 def _is_named(arguments: argparse.Namespace) -> bool:
     """Return whether the gap was asked for by name, and not found at a place."""
     return bool(arguments.kind or parse_target(arguments.target).name)
+
+
+def say_unlearned(settings: Settings, languages: Iterable[str]) -> None:
+    """Say of each of `languages` that the checkpoint has not learned it, whose fills are mostly worthless."""
+    for language in languages:
+        if reason := unlearned(settings, language):
+            say(
+                f"{reason.partition(';')[0]}, so expect little in {language}; dg-lsp doctor names a better one"
+            )
 
 
 def engine_of(arguments: argparse.Namespace) -> Engine:
@@ -155,9 +176,12 @@ async def fill_and_close(
         await engine.close()
 
 
-def diff_of(document: Document, outcome: Outcome, path: str) -> str:
+def diff_of(path: Path, place: Place, outcome: Outcome) -> str:
     """Return the change of `outcome` as a unified diff of `path`; empty if nothing is offered."""
-    return unified_diff(document, apply_edit(document, outcome.edit), path) if outcome.edit else ""
+    if outcome.edit is None:
+        return ""
+    document, edit = in_file(path, place[0], outcome.edit)
+    return unified_diff(document, apply_edit(document, edit), str(path))
 
 
 def report(outcome: Outcome, confirm: str = "") -> int:

@@ -14,9 +14,12 @@ from pathlib import Path
 from dg_lsp.filling.project import excluding_path
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.text.documents.document import Document, read_document
+from dg_lsp.text.documents.fences import fenced
 from dg_lsp.text.documents.files import write_whole
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.gaps.find import Gap, find_gap, find_named
+from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.languages.language import language_of
 from dg_lsp.text.messages import Wanted
 
 # A name may hold `::` as well as a path may: the path ends at the first one behind a suffix, else at the last one.
@@ -25,6 +28,7 @@ _NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?", re.DOTALL)
 # The write permissions of owner, group and others.
 _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_CHANGED = "{} has changed meanwhile, so it was left alone; run the command again"
 _FORMS = "name the gap as FILE:LINE, FILE:LINE:COLUMN or FILE::function"
 
 
@@ -58,7 +62,26 @@ def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] =
         if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
         return document, find_named(document, target.name, kind)
-    return document, find_gap(document, cursor_of(target, document), kind)
+    part, cursor = fenced(document, cursor_of(target, document))
+    return part, find_gap(part, cursor, kind)
+
+
+def in_file(path: Path, part: Document, edit: Edit) -> tuple[Document, Edit]:
+    """Return the document of the whole file at `path`, and `edit`, which is of `part`, moved to it.
+
+    Example: a line of a code fence begins at another byte of the Markdown file than of the fence's document.
+
+    Raises:
+        UsageError: the file has changed since `part` was read.
+    """
+    if part.language == language_of(path):
+        return part, edit
+    whole, line = read_document(path), part.line_at(edit.start)
+    moved = whole.line_starts[line] - part.line_starts[line] if line < len(whole.line_starts) else 0
+    kept = slice(part.line_starts[line], edit.end)
+    if whole.data[kept.start + moved : kept.stop + moved] != part.data[kept]:
+        raise UsageError(_CHANGED.format(path))
+    return whole, Edit(edit.start + moved, edit.end + moved, edit.text)
 
 
 def cursor_of(target: Target, document: Document) -> int:
@@ -154,7 +177,7 @@ def _keep_owner(path: Path, part: Path) -> None:
 
 def _check_unchanged(path: Path, old: bytes) -> None:
     if path.read_bytes() != old:
-        raise UsageError(f"{path} has changed meanwhile, so it was left alone; run the command again")
+        raise UsageError(_CHANGED.format(path))
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     path, place = place_of(arguments)
     with closing(screen_of(*place)) as screen:
         outcome = fill(place, arguments, screen.show)
-    print(diff_of(place[0], outcome, str(path)), end="")
+    print(diff_of(path, place, outcome), end="")
     if arguments.html:
         title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"
         Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")

@@ -236,6 +236,38 @@ def test_write_changes_only_the_gap_and_keeps_the_mode(monkeypatch, file):
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.parametrize("command", [["fill"], ["trace"], ["bot", "--dry-run"]])
+def test_a_language_that_the_checkpoint_has_not_learned_is_named(monkeypatch, capsys, tmp_path, command):
+    install(monkeypatch, "return 0")
+    file = tmp_path / "sums.go"
+    file.write_text("package sums\n\nfunc add(a, b int) int {\n}\n")
+    place = "" if "bot" in command else "::add"
+    assert main([*command, f"{file}{place}", "--checkpoint", "embedded"]) == 0
+    assert (
+        "the embedded checkpoint was trained on Python only, so expect little in go"
+        in capsys.readouterr().err
+    )
+    main(["fill", f"{file}::add", "--checkpoint", "scripted"])
+    assert "trained" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_code_fence_of_markdown_is_filled_where_it_is(monkeypatch, capsys, tmp_path, line_end):
+    text = "# Größe\n\nSome words.\n\n```python\ndef add(a, b):\n    pass\n```\n\nMore.\n".replace(
+        "\n", line_end
+    )
+    file = tmp_path / "notes.md"
+    file.write_bytes(text.encode())
+    installed = install(monkeypatch, "return a + b")
+    assert main(["trace", f"{file}:7"]) == 0
+    assert installed.requests[0].language == "python" and "-    pass" in capsys.readouterr().out
+    install(monkeypatch, "return a + b")
+    assert main(["fill", f"{file}:7", "--write"]) == 0
+    assert file.read_bytes() == text.replace("pass", "return a + b").encode()
+    assert main(["fill", f"{file}:3"]) == 2
+    assert "only the code fences are filled" in capsys.readouterr().err
+
+
 def test_write_refuses_a_file_that_changed_meanwhile(monkeypatch, capsys, file):
     def answer(request):
         file.write_text(SOURCE + "# typed meanwhile\n")
