@@ -64,6 +64,7 @@ def test_what_is_written_is_left_byte_for_byte_and_no_enter_takes_it(
     assert "written line" in code.message("dg-lsp: this replaces")
     for stray in ("Enter", "Tab", "Space"):
         code.press(stray)
+    code.status("ready")  # the two texts are no document that dg-lsp is off for
     answer(code, LEAVE)
     code.ask("gone", selector=".tab.dirty", text="")
     assert (code.sandbox.project / f"{way.__name__}-{name}").read_bytes() == before

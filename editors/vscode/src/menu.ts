@@ -5,7 +5,7 @@ import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import { betterModel } from "./models";
 import { SECTION, setEverywhere, setHere } from "./settings";
-import type { StatusItem, Words } from "./status";
+import { DEMONSTRATION, type StatusItem, type Words } from "./status";
 
 const EFFORTS = ["low", "normal", "high"];
 const SNOOZE = [5, 15, 60]; // minutes
@@ -21,8 +21,8 @@ export async function showMenu(status: StatusItem, ghost: Ghost, server: Server,
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word && { detail: why }) },
     ...fixes(status.words, run),
-    ...lines.map(row),
     ...(better ? [{ label: `$(sparkle) Better on this machine: ${better}`, run: () => run("dg-lsp.chooseModel") }] : []),
+    ...lines.filter((line) => line !== DEMONSTRATION).map(row),
     { label: "", kind: QuickPickItemKind.Separator },
     automatic(),
     ...language(),

@@ -5,9 +5,13 @@ import type { Fills } from "./fill";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import type { Status } from "./protocol";
+import { SCHEME } from "./review";
 import { NOT_TRUSTED } from "./server";
 
 const IDLE = "no engine is running; the first request starts it"; // as the server says it
+/** The line on the embedded model, of which the menu has an entry that does it. */
+export const DEMONSTRATION = "that is a demonstration; a click shows the models that write better";
+
 const CROSSING = 1000; // ms in which the status of a fill may come after its end
 
 /** The words in the status bar. */
@@ -53,7 +57,7 @@ export function details(status: Status | undefined, dismissed: boolean): string[
   if (!status) return [];
   const lines = [];
   if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
-  if (status.checkpoint === "embedded") lines.push("that is a demonstration; a click shows the models that write better");
+  if (status.checkpoint === "embedded") lines.push(DEMONSTRATION);
   const steps = status.steps ? `, ${status.steps} steps` : "";
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);
   const last = status.last;
@@ -107,7 +111,8 @@ export class StatusItem implements Disposable {
   get words(): Words & { lines: string[] } {
     const status = this.here?.state === "off" ? this.here : this.status;
     const words = wordsFor(this.server.life, status, this.ghost.snoozed);
-    const lines = details(this.status ?? this.here, this.ghost.unwanted);
+    const same = `nothing offered: ${words.why}`;
+    const lines = details(this.status ?? this.here, this.ghost.unwanted).filter((line) => line !== same);
     if (this.filled) lines.push(`last fill asked for: ${this.filled}`);
     if (!workspace.isTrusted) lines.push(NOT_TRUSTED);
     return { ...words, lines };
@@ -134,7 +139,9 @@ export class StatusItem implements Disposable {
     const document = window.activeTextEditor?.document;
     this.here = undefined;
     this.draw();
-    if (document && LANGUAGES.includes(document.languageId) && this.server.running) {
+    // The server does not see the two texts of a question, of which it would say that they are off.
+    const served = document && LANGUAGES.includes(document.languageId) && document.uri.scheme !== SCHEME;
+    if (served && this.server.running) {
       const uri = this.server.uriOf(document);
       const told = await this.server.request<Status>("dg-lsp/status", { uri }).catch(() => undefined);
       if (turn !== this.asking) return;
