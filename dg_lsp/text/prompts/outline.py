@@ -9,19 +9,10 @@ from tree_sitter import Node
 
 from dg_lsp.text.budget import check, tried
 from dg_lsp.text.languages.language import Language, check_shape
+from dg_lsp.text.syntax import lexer
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.brackets import closers, state_at
 from dg_lsp.text.syntax.items import top_level_item
-from dg_lsp.text.syntax.lexer import (
-    Span,
-    block_end,
-    indentation,
-    leading,
-    line_below,
-    line_end,
-    line_start,
-    width,
-)
 
 # Imports are looked for in the first bytes of a file.
 HEAD = 20_000
@@ -31,8 +22,6 @@ WHOLE = 40_000
 ITEM = 60_000
 # How deep in a tree an import may be: C headers have theirs inside `#ifndef` and `extern "C"`.
 DEPTH = 4
-_OPENING = {"(": b"(", "[": b"[", "{": b"{", "${": b"{"}
-_CLOSING = (")", "]", "}")
 # Whole lines by the offsets at which they begin in the whole text.
 Lines = dict[int, bytes]
 
@@ -52,10 +41,10 @@ class Part:
         White space at the end of the span does not count; a line that ends with a backslash brings the next one.
         """
         found: Lines = {}
-        at = line_start(self.data, start)
+        at = lexer.line_start(self.data, start)
         end = max(start + len(self.data[start:end].rstrip()), start + 1)
         while at < min(end, len(self.data)):
-            stop = line_below(self.data, at)
+            stop = lexer.line_below(self.data, at)
             found[at + self.start] = line = self.data[at:stop]
             end = max(end, stop + 1) if line.rstrip(b"\r\n").endswith(b"\\") else end
             at = stop
@@ -92,16 +81,16 @@ def outline(language: Language, above: bytes, at: int, budget: int) -> Outline:
     headers = headers_at(item, cut) if item else None
     kept = _fitting([headers_by_lines(above, start, cut) if headers is None else headers], budget)
     # 4.
-    head = b"" if language.is_plain else above[: line_start(above, min(start or cut, HEAD))]
+    head = b"" if language.is_plain else above[: lexer.line_start(above, min(start or cut, HEAD))]
     imports = _imports(item, cut) if item and not start else _imports_of(language, head) if head else ()
     kept |= _fitting(imports[::-1], min(budget - _size(kept), budget // 2))
     return Outline(b"".join(kept[n] for n in sorted(kept)), cut)
 
 
-def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
+def part_of(language: Language, data: bytes, span: lexer.Span, floor: int) -> Part:
     """Return the `span` of `data` as a Part.
 
-    1. Parse.  2. If that has errors, close the brackets that the tree shows open.  3. If it still has errors, leave out
+    1. Parse.  2. If that has errors, close the brackets that are open.  3. If it still has errors, leave out
     the statement at the end when it begins behind `floor`.
     """
     start, stop = span
@@ -110,7 +99,8 @@ def part_of(language: Language, data: bytes, span: Span, floor: int) -> Part:
     tree = language.parse(data)
     # 2.
     if tree.root_node.has_error:
-        tree = language.reparse(tree, data, (len(data), len(data)), closers(_unclosed(tree.root_node)))
+        opened = state_at(language, data, len(data), 0).brackets
+        tree = language.reparse(tree, data, (len(data), len(data)), closers(opened))
     # 3.
     if tree.root_node.has_error:
         tree = language.parse(_ended(language, data, floor - start))
@@ -147,12 +137,12 @@ def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
     """Return the lines between `start` and `cut` that are indented less than every line between them and the cut."""
     found: Lines = {}
     rest = data[cut:].lstrip()
-    deep = indentation(data, len(data) - len(rest)) + _closes(rest)
+    deep = lexer.indentation(data, len(data) - len(rest)) + _closes(rest)
     at = cut
     for line in reversed(data[start:cut].splitlines(keepends=True)):
         at -= len(line)
         bare = line.lstrip()
-        shallow = width(line[: len(line) - len(bare)])
+        shallow = lexer.width(line[: len(line) - len(bare)])
         if bare and shallow < deep:
             found[at] = line
             deep = shallow + _closes(bare)
@@ -162,7 +152,7 @@ def headers_by_lines(data: bytes, start: int, cut: int) -> Lines:
 def _next_statement(item: Part, at: int) -> int:
     """Return the start of the first line from `at` on that begins with a statement; `at` if there is none."""
     for node in item.language.captures(item.root, (at - item.start, len(item.data))).get("statement", ()):
-        begins = line_start(item.data, node.start_byte)
+        begins = lexer.line_start(item.data, node.start_byte)
         alone = not item.data[begins : node.start_byte].strip()
         # A comment does not count: an `else` may follow it.
         if alone and begins >= at - item.start and not node.is_extra and not node.is_error:
@@ -183,7 +173,9 @@ def _imports(part: Part, cut: int) -> tuple[Lines, ...]:
     cursor.set_max_start_depth(DEPTH)
     nodes = sorted(cursor.captures(part.root).get("import", ()), key=lambda n: n.start_byte)
     # An indented import is in a scope that is not kept.
-    found = (part.lines(n.start_byte, n.end_byte) for n in nodes if not leading(part.data, n.start_byte))
+    found = (
+        part.lines(n.start_byte, n.end_byte) for n in nodes if not lexer.leading(part.data, n.start_byte)
+    )
     return tuple(lines for lines in found if max(lines) < cut)
 
 
@@ -200,22 +192,6 @@ def _size(lines: Lines) -> int:
     return sum(map(len, lines.values()))
 
 
-def _unclosed(root: Node) -> bytes:
-    """Return the unmatched brackets of a tree, in the order of the text."""
-    brackets, stack = b"", [root]
-    while stack:
-        node = stack.pop()
-        if node.is_missing:
-            continue
-        if node.has_error:
-            stack.extend(reversed(node.children))
-        elif node.type in _OPENING:
-            brackets += _OPENING[node.type]
-        elif node.type in _CLOSING:
-            brackets = brackets[:-1]
-    return brackets
-
-
 def _ended(language: Language, data: bytes, floor: int) -> bytes:
     """Return `data` without the statement at its end; one that begins before `floor` is closed instead."""
     # The tree of a broken text does not show open strings; the tokens do.
@@ -223,7 +199,7 @@ def _ended(language: Language, data: bytes, floor: int) -> bytes:
     begins = state.begins if state.comment else state.line
     if begins > floor:
         return data[:begins] + state.closing(at for at in state.opened if at < begins)
-    end = block_end(language, data[begins:]) if state.comment else b""
+    end = lexer.block_end(language, data[begins:]) if state.comment else b""
     return data + end + state.string + closers(state.brackets)
 
 
@@ -238,7 +214,7 @@ def _first_lines(part: Part, nodes: list[Node], cut: int) -> Lines:
     for node, inner in zip(nodes, [*nodes[1:], None], strict=True):
         until = min(inner.start_byte, cut) if inner else cut
         if node.is_error and node.start_byte < until:
-            start, stop = (line_start(part.data, at) for at in (node.start_byte, until))
+            start, stop = (lexer.line_start(part.data, at) for at in (node.start_byte, until))
             lines = headers_by_lines(part.data, start, stop)
             found |= {at + part.start: line for at, line in lines.items()}
         elif node.start_byte < cut and not (node.is_error or _is_sequence(part.language, node)):
@@ -272,6 +248,6 @@ def _folded(part: Part, body: Body) -> Lines:
     if body.inline or body.first is None:
         return {}
     first = body.docstring[0] if body.docstring else body.first
-    newline = part.data[line_end(part.data, first) : line_below(part.data, first)]
+    newline = part.data[lexer.line_end(part.data, first) : lexer.line_below(part.data, first)]
     filler = (body.indent or b"") + part.language.placeholders["block"].encode() + newline
-    return {line_start(part.data, first) + part.start: filler}
+    return {lexer.line_start(part.data, first) + part.start: filler}

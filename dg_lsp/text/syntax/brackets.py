@@ -9,23 +9,9 @@ from itertools import chain
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language
+from dg_lsp.text.syntax import lexer
 from dg_lsp.text.syntax.items import LONG, focus, top_level_item
 from dg_lsp.text.syntax.jsx import Mark
-from dg_lsp.text.syntax.lexer import (
-    begins_statement,
-    block_end,
-    character_at,
-    comment_end,
-    holes_at,
-    indentation,
-    line_end,
-    line_start,
-    marks,
-    quotes_at,
-    tokens,
-    wants_operand,
-    width,
-)
 
 # A template that holds code counts as a bracket of that code.
 # That of three quotes has a byte of its own.
@@ -125,7 +111,7 @@ class BracketMatcher:
         """Read the tokens up to `stop`."""
         data = self.data
         steps = {"open": self._open, "close": self._close, "end": self._end}
-        for mark in chain(marks(self.language, data, self.end, stop), [("stop", stop, stop)]):
+        for mark in chain(lexer.marks(self.language, data, self.end, stop), [("stop", stop, stop)]):
             kind, first, end = mark
             if found := _TEXT.search(data, self.end, first):
                 self._begin_text(found.start())
@@ -165,14 +151,14 @@ class BracketMatcher:
     def _begin_line(self, at: int) -> None:
         """`at` is the first text of its line: it may show that brackets above have lost their mates."""
         stack = self.stack
-        self.fresh, self.columns = False, width(self.data[line_start(self.data, at) : at])
+        self.fresh, self.columns = False, lexer.width(self.data[lexer.line_start(self.data, at) : at])
         if stack and stack[-1].inner < 0:
             stack[-1].inner = self.columns
         if self.holder:
             self._begin_braced_line(at)
             return
         # A line end ends a statement but inside brackets, and those do not go on over the beginning of one.
-        if stack and begins_statement(self.language, self.data, at, self.base):
+        if stack and lexer.begins_statement(self.language, self.data, at, self.base):
             stack.clear()
         self.line = self.line if stack else -1
 
@@ -257,7 +243,7 @@ class BracketMatcher:
         """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
         data, stack = self.data, self.stack
         self.shut = False
-        behind = data[at + 1 : line_end(data, at)].lstrip()
+        behind = data[at + 1 : lexer.line_end(data, at)].lstrip()
         if not self.is_between_statements:
             header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
             parted = header or self.language.words.parted.fullmatch(data, stack[-1].at, at)
@@ -296,7 +282,7 @@ def state_from(language: Language, data: bytes, offset: int, start: int) -> Stat
 
 
 def _read(language: Language, data: bytes, offset: int, start: int) -> State:
-    if (begins := character_at(language, data, start, offset)) >= 0:
+    if (begins := lexer.character_at(language, data, start, offset)) >= 0:
         before = _read(language, data, begins, start)
         if not (before.string or before.comment or before.text):
             return replace(before, string=data[begins : begins + 1], begins=begins)
@@ -307,8 +293,8 @@ def _read(language: Language, data: bytes, offset: int, start: int) -> State:
     if kind == "open_text":
         return State(brackets, at, b"", False, first, line, text=True)
     if kind == "open_string":
-        quotes = quotes_at(language, data, first)
-        holes = holes_at(language, data, first, offset) if quotes.hole else ()
+        quotes = lexer.quotes_at(language, data, first)
+        holes = lexer.holes_at(language, data, first, offset) if quotes.hole else ()
         if not holes:
             return State(brackets, at, quotes.close, False, first, line)
         inner = _read(language, data, offset, holes[-1])
@@ -319,7 +305,9 @@ def _read(language: Language, data: bytes, offset: int, start: int) -> State:
         inner = _read(language, data, offset, first + len(language.words.directive))
         brackets, at = brackets + inner.brackets, (*at, *inner.opened)
         return replace(inner, brackets=brackets, opened=at)
-    ended = block_end(language, data[first:end]) and comment_end(language, data, first, end) == end
+    ended = (
+        lexer.block_end(language, data[first:end]) and lexer.comment_end(language, data, first, end) == end
+    )
     comment = kind == "comment" and not ended
     return State(brackets, at, b"", comment, first if comment else -1, line)
 
@@ -327,13 +315,13 @@ def _read(language: Language, data: bytes, offset: int, start: int) -> State:
 def _line(reading: BracketMatcher, offset: int) -> int:
     """Return where the statement at the end of `reading` begins; on a blank line mostly there."""
     if reading.fresh and reading.is_between_statements:
-        here = line_start(reading.data, offset)
+        here = lexer.line_start(reading.data, offset)
         above = reading.data[max(here - 80, 0) : here].rstrip()
         if not reading.holder or reading.line < 0 or not _JOINING.search(above):
             return here
     if reading.line >= 0:
         return reading.line
-    return max(min(reading.end, offset), line_start(reading.data, offset))
+    return max(min(reading.end, offset), lexer.line_start(reading.data, offset))
 
 
 def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
@@ -342,11 +330,11 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
     while found := _LINE.search(data, at):
         check()
         at = found.end()
-        line = data[at : line_end(data, at)]
+        line = data[at : lexer.line_end(data, at)]
         if line.startswith((language.comment, b"/*", b"* ", b"*/")) or line == b"*":
             continue
         if not (directive and line.startswith(directive)):
-            return indentation(data, at), at
+            return lexer.indentation(data, at), at
     return -1, len(data)
 
 
@@ -361,19 +349,19 @@ def lacks_end(language: Language, data: bytes, offset: int, state: State) -> boo
     end = data.find(state.string, offset)
     head = re.compile(rb"(?<![^\r\n])[ \t]*(?:%b)" % language.words.members.pattern)
     heads = head.finditer(data, offset, end if end >= 0 else len(data))
-    limit = indentation(data, state.begins) or math.inf
-    return any(indentation(data, found.start()) < limit for found in heads)
+    limit = lexer.indentation(data, state.begins) or math.inf
+    return any(lexer.indentation(data, found.start()) < limit for found in heads)
 
 
 def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
     """Return whether a parser takes the operand of the operator at `offset` from the next line: `x = |` in Python."""
-    eol = line_end(data, offset)
-    before = data[max(state.line, line_start(data, offset)) : offset].rstrip()
+    eol = lexer.line_end(data, offset)
+    before = data[max(state.line, lexer.line_start(data, offset)) : offset].rstrip()
     if data[offset:eol].strip() or not before or before.endswith((b":", b";", b"{", b"}", b"*/")):
         return False
     inside = state.string or state.comment or state.brackets[-1:] not in (b"", b"{")
-    deeper = next_line(language, data, eol)[0] > indentation(data, offset)
-    return not inside and not deeper and wants_operand(language, data, offset)
+    deeper = next_line(language, data, eol)[0] > lexer.indentation(data, offset)
+    return not inside and not deeper and lexer.wants_operand(language, data, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +377,7 @@ def unpaired(language: Language, text: bytes, outer: bytes = b"") -> Unpaired:
     """Return the brackets of `text` without a mate, where the brackets `outer` are open before it; in `(]` both are."""
     stack = [(-1, outer[at : at + 1]) for at in range(len(outer))]
     closers = list[int]()
-    for token in tokens(language, text, 0, len(text)):
+    for token in lexer.tokens(language, text, 0, len(text)):
         bracket = text[token.start : token.end]
         if token.kind == "open":
             stack.append((token.start, bracket))
@@ -409,7 +397,7 @@ def template_at(data: bytes, opened: Sequence[int]) -> int:
 def depth(data: bytes, at: int, opened: Sequence[int]) -> int:
     """Return the indentation of the line of `at`; in a template of `opened` at least that of the template's line."""
     template = template_at(data, opened)
-    return max(indentation(data, at), indentation(data, template) if template < at else 0)
+    return max(lexer.indentation(data, at), lexer.indentation(data, template) if template < at else 0)
 
 
 def unclosed(

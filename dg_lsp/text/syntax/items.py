@@ -11,17 +11,7 @@ from functools import lru_cache
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages.language import Language, Owner
 from dg_lsp.text.languages.macros import BLANKS
-from dg_lsp.text.syntax.lexer import (
-    Span,
-    leading,
-    line_at,
-    line_below,
-    line_end,
-    line_start,
-    marks,
-    tokens,
-    without_arguments,
-)
+from dg_lsp.text.syntax import lexer
 
 # A header is no longer than this.
 LONGEST = 4_000
@@ -97,7 +87,7 @@ def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
     if bare or (words.blocks.intersection(found) and not value) or (found and found[0] in words.blocks):
         return "block"
     # 3.
-    call = None if value else _CALL.search(without_arguments(text))
+    call = None if value else _CALL.search(lexer.without_arguments(text))
     if call is None:
         return None
     return "class" if _NEW.search(text, 0, call.start()) else "function"
@@ -121,7 +111,7 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
     nothing follows that.
     """
     parts: list[list[tuple[bytes, int]]] = [[]]
-    for token in tokens(language, data, line, at):
+    for token in lexer.tokens(language, data, line, at):
         text = data[token.start : token.end]
         if token.kind == "open":
             parts[-1].append((text, token.start))
@@ -145,7 +135,7 @@ def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, i
 
 
 @lru_cache(maxsize=8)
-def top_level_item(language: Language, data: bytes, offset: int) -> Span:
+def top_level_item(language: Language, data: bytes, offset: int) -> lexer.Span:
     """The top-level item around `offset`, with its comments and decorators, else the text between two; kept."""
     return item_above(language, data, offset, b""), item_below(language, data, offset, b"")
 
@@ -166,42 +156,42 @@ def _lines(space: bytes) -> re.Pattern[bytes]:
 
 def item_above(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Return where the item around `offset` begins, or the one above it ends; items are indented by `space`."""
-    line = line_at(data, offset)
+    line = lexer.line_at(data, offset)
     here, high = line.start, line.end
     lowest = max(here - FARTHEST, 0)
     left = LINES
     while high > lowest and left > 0:
         check()
-        low = line_start(data, max(high - STRIDE, 0))
+        low = lexer.line_start(data, max(high - STRIDE, 0))
         texts = list(texts_at(data, space, low, high))
         left -= len(texts)
         for found in reversed(texts):
             if found < here and _ends_item(language, data, found):
-                return line_below(data, found)
+                return lexer.line_below(data, found)
             if _begins_item(language, data, found, space):
                 return _with_above(language, data, found - len(space), space)
         high = low if low < high else 0
     # An item is looked for no further: then what is near must do.
-    return line_start(data, max(here - UNKNOWN, 0)) if lowest or left <= 0 else 0
+    return lexer.line_start(data, max(here - UNKNOWN, 0)) if lowest or left <= 0 else 0
 
 
 def item_below(language: Language, data: bytes, offset: int, space: bytes) -> int:
     """Return where the item ends that `offset` is in, or where the next one begins; items are indented by `space`."""
-    end = line_end(data, offset)
+    end = lexer.line_end(data, offset)
     high = min(end + FARTHEST, len(data))
-    for looked, at in enumerate(texts_at(data, space, line_start(data, offset), high)):
+    for looked, at in enumerate(texts_at(data, space, lexer.line_start(data, offset), high)):
         check()
         if looked == LINES:
-            return line_start(data, min(end + UNKNOWN, len(data)))
+            return lexer.line_start(data, min(end + UNKNOWN, len(data)))
         if _ends_item(language, data, at):
-            return line_below(data, at)
+            return lexer.line_below(data, at)
         line = at - len(space)
         if line > offset and _begins_item(language, data, at, space):
             # The place may be on what belongs to the item below it.
             above = _with_above(language, data, line, space)
             if above > offset:
                 return above
-    return len(data) if high == len(data) else line_start(data, end + UNKNOWN)
+    return len(data) if high == len(data) else lexer.line_start(data, end + UNKNOWN)
 
 
 def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool:
@@ -212,7 +202,7 @@ def _begins_item(language: Language, data: bytes, at: int, space: bytes) -> bool
     looks = words.members if space else words.items
     if not (looks.match(data, at) or words.above.match(data, at)) or _GOES_ON.match(data, at):
         return False
-    return not _LABEL.match(data, at, line_end(data, at))
+    return not _LABEL.match(data, at, lexer.line_end(data, at))
 
 
 def _ends_item(language: Language, data: bytes, at: int) -> bool:
@@ -230,8 +220,8 @@ def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int
     for _ in range(MOST_ABOVE):
         if line <= 0:
             break
-        above = line_start(data, line - 1 - data.endswith(b"\r\n", 0, line))
-        text = data[above : line_end(data, above)]
+        above = lexer.line_start(data, line - 1 - data.endswith(b"\r\n", 0, line))
+        text = data[above : lexer.line_end(data, above)]
         if not text.startswith(space) or (words.directive and text.startswith(words.directive)):
             return line
         text = text[len(space) :]
@@ -275,22 +265,22 @@ def member_around(language: Language, item: bytes, offset: int) -> bytes:
     return kept[:offset] + kept[offset + 1 :]
 
 
-def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
+def _inside(language: Language, data: bytes, item: lexer.Span, offset: int) -> tuple[int, int, bytes] | None:
     """The lines between the header of `item` and what closes it, if `offset` is on one; and their indentation."""
     start, stop = item
     if language.style == "indent":
         return _in_class(language, data, item, offset)
-    found = marks(language, data, start, min(offset, stop))
+    found = lexer.marks(language, data, start, min(offset, stop))
     braces = (first for kind, first, _ in found if kind == "open" and data[first] in b"{")
     opens = next((m for m in (_OPENS.match(data, at) for at in braces) if m), None)
     if opens is None or head_of(language, data, start, opens.start()) is None:
         return None
-    last = line_start(data, start + len(data[start:stop].rstrip()))
+    last = lexer.line_start(data, start + len(data[start:stop].rstrip()))
     text = _TEXT.search(data, last, stop)
     if text is None or data[text.start()] not in b")]}" or not opens.end() < offset < last:
         return None
     # Only where the members are deeper, all of them, do their lines tell them apart.
-    first, outer = _INNER.match(data, opens.end(), last), leading(data, text.start())
+    first, outer = _INNER.match(data, opens.end(), last), lexer.leading(data, text.start())
     if first is None or len(first[1]) <= len(outer):
         return None
     if not all(_APART.match(data, at) for at in texts_at(data, outer, opens.end(), last)):
@@ -298,7 +288,9 @@ def _inside(language: Language, data: bytes, item: Span, offset: int) -> tuple[i
     return opens.end(), last, first[1]
 
 
-def _in_class(language: Language, data: bytes, item: Span, offset: int) -> tuple[int, int, bytes] | None:
+def _in_class(
+    language: Language, data: bytes, item: lexer.Span, offset: int
+) -> tuple[int, int, bytes] | None:
     """The same for the members of a class that indentation holds together, from the first function on."""
     head = _CLASS.match(data, *item)
     if head is None:
@@ -319,7 +311,7 @@ def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
     return any(data.count(quote, start, at) % 2 for quote in quotes)
 
 
-def _blanked(language: Language, data: bytes, span: Span, space: bytes) -> bytes:
+def _blanked(language: Language, data: bytes, span: lexer.Span, space: bytes) -> bytes:
     """`data` with `span` blanked, but for a member of no meaning on one of its lines and a comment at its end."""
     start, stop = span
     filler = language.words.member
