@@ -245,7 +245,7 @@ def _filler(name: str, lines: int) -> str:
     if not lines:
         return ""
     language = load_language(name)
-    header = language.room("function").decode()
+    header = language.rooms["function"].decode()
     end = "    pass\n\n" if language.style == "indent" else "}\n\n"
     return "".join(header.replace("_g_", f"filler{number}") + "\n" + end for number in range(lines // 3))
 

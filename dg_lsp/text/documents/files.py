@@ -8,11 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes, prepare: Callable[[Path], None] = lambda _: None) -> None:
-    """Replace the file `path`, if there is one, by a new file that holds `data`; on an OSError the old one stays.
-
-    prepare: gets the path of the new file before it takes the place of the old one, to set its mode, or to refuse by
-    raising.
-    """
+    """Replace `path` by a new one with `data`, or leave it; `prepare` gets the new one's path and may raise."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:

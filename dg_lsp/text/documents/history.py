@@ -140,10 +140,7 @@ def _trimmed(change: Change, old: bytes, new: bytes) -> Change:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One text of a buffer. read: its tree, once that was first asked for, and how broken it is, 0 for clean.
-
-    They are set together, for other threads. broken: it has errors, or takes too long to parse, and has no tree.
-    """
+    """One text of a buffer. read: its tree and how broken it is, set together. broken: it has errors or is too slow."""
 
     data: bytes
     read: tuple[Tree, int] | None = field(default=None, repr=False)

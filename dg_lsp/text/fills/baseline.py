@@ -47,11 +47,7 @@ WHOLE = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text of a site with a fill in its gap, and its tree.
-
-    tail: the text that was put behind the fill to end the line, and its offset in the site's own text: behind the
-    brackets that close there.
-    """
+    """The text of a site with a fill in its gap, and its tree. tail: text that ends its line, and where in the site."""
 
     site: Site
     fill: bytes
@@ -242,11 +238,7 @@ def errors_of(root: Node) -> list[Node]:
 
 
 def given_up(text: Text, behind: bytes) -> Iterator[int]:
-    """Yield the places where every reading of `text`, with `behind` for its fill, had failed, counted from the fill.
-
-    The text up to such a place, from the one before it on, begins something that parses. In an ambiguous grammar one
-    reading fails, with `detect_error` in the log, and another continues.
-    """
+    """Yield the places, counted from the fill, where every reading of `text` with `behind` for its fill had failed."""
     log: list[str] = []
     text.language.reparse(text.tree, text.data, (text.start, len(text.data)), behind, log.append)
     # Rows are counted as tree-sitter does in the text that Language gives it to read.

@@ -211,10 +211,7 @@ def _refusals(text: Text) -> list[Node]:
 
 
 def _misplaced(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """A fault where the body that holds the gap is none any more: `() => {'a': 1}` reads like an object.
-
-    Where indentation holds bodies together also where it does not end where the fill ends, though it should.
-    """
+    """A fault where the gap's body is none any more, as `() => {'a': 1}`, or (Python) ends elsewhere than the fill."""
     kind, fill = neutral.site.kind, filled.fill
     body = _around(neutral, kind)
     if body is None:

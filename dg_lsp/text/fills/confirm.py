@@ -72,10 +72,7 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
 
 
 def useless(document: Document, gap: Gap, edit: Edit) -> str:
-    """Return why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does or `gap` is none.
-
-    A placeholder such as `...` that is ghost text in an empty body is as good as any other text.
-    """
+    """Return why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does or `gap` is none."""
     old = document.data[gap.start : gap.end].strip()
     if not gap.stub or not (old or gap.asked):
         return ""

@@ -375,10 +375,7 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
 
 
 def _without_end_of_header(site: Site, text: str) -> str:
-    """Return `text` without the `;` behind the header of a function that has to have a body.
-
-    In an `impl` of Rust `fn len(&self) -> |` gets `usize`, not `usize;`: the grammar takes that, and no compiler does.
-    """
+    """Return `text` without the `;` behind a header that needs a body, as in a Rust `impl`; its grammar takes it."""
     if not (site.is_part and text.endswith(";")):
         return text
     words, before = site.language.words, site.before

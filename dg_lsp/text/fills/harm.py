@@ -115,10 +115,7 @@ def _readable_part(language: Language, data: bytes, at: int) -> tuple[int, bytes
 
 
 def _lost(language: Language, document: Document, gap: Gap) -> str:
-    """Return the first words in the gap that the edit would delete and must keep; empty if there are none.
-
-    `pass` goes when a body is filled; `# reads a file` above it stays, as insert_before if anywhere in the gap.
-    """
+    """Return the first words in the gap that the edit would delete and must keep, such as a stub's comments."""
     old = document.data[gap.start : gap.end]
     if not old.strip():
         return ""

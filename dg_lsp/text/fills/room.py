@@ -31,10 +31,7 @@ _NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has 
 
 @lru_cache(maxsize=2)
 def room_of(site: Site) -> Text | None:
-    """Return a neutral filler in a small text like that around the gap, which parses; None if none does.
-
-    For a statement in a method it is that method's header, the filler and the closing of both. The last are kept.
-    """
+    """Return a neutral filler in a small text that parses, such as in the header of the gap's method; None without."""
     if site.state.string or site.state.comment:
         return None
     line = site.line if site.kind in BODIES else min(max(site.state.line, 0), site.line)
@@ -182,7 +179,7 @@ def _headers(site: Site, line: int) -> Iterator[bytes]:
     """Yield headers of bodies that may contain the statement that begins at `line`, the likeliest first."""
     language, before = site.language, site.before
     if language.style == "indent":
-        yield language.room("function") + b"\n" if before[line : line + 1].isspace() else b""
+        yield language.rooms["function"] + b"\n" if before[line : line + 1].isspace() else b""
         return
     braces = (o for o in read(language, before, site.state.start, len(before)).stack if o.bracket == b"{")
     heads = [
@@ -195,12 +192,12 @@ def _headers(site: Site, line: int) -> Iterator[bytes]:
     own = before[head.start : at + 1] + b"\n"
     if head.owner == "function":
         yield own
-        yield language.room("class") + b"\n" + own
+        yield language.rooms["class"] + b"\n" + own
     elif head.owner == "block":
-        yield language.room("function") + b"\n" + own
+        yield language.rooms["function"] + b"\n" + own
     else:
         yield own
-    yield language.room(head.owner) + b"\n"
+    yield language.rooms[head.owner] + b"\n"
 
 
 def _below(site: Site) -> Iterator[bytes]:

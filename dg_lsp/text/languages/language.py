@@ -60,9 +60,9 @@ class Language:
     regular expression. jsx: elements with text between tags may be values. nested: block comments may hold others.
     joined: a backslash at the end of a line comment takes the next line along. words: for reading and repairing broken
     text. builtins: the names that every file may use. leaves: first words of statements behind which editors indent
-    less. macros: the text that the parser reads as blanks. rooms: the header of some function and of some class. names:
-    where names are written, by the keys of the table [names]. plain: the facts of a plain language. tree: the grammar
-    and the query; None in a plain language whose grammar is not installed.
+    less. macros: the text that the parser reads as blanks. rooms: the header of some function, which a block has, too,
+    and of some class. names: where names are written, by the keys of the table [names]. plain: the facts of a plain
+    language. tree: the grammar and the query; None in a plain language whose grammar is not installed.
     """
 
     name: str
@@ -168,10 +168,6 @@ class Language:
         moved.edit(start, end, stop, _point(old, start), _point(old, end), _point(new, stop))
         return new, moved
 
-    def room(self, owner: Owner) -> bytes:
-        """The header of some function, which is also that of a block, or of some class."""
-        return self.rooms["class" if owner == "class" else "function"]
-
     def captures(self, node: Node, span: tuple[int, int] | None = None) -> dict[str, list[Node]]:
         """Every capture below `node`, each list in the order of the text; with a `span` of bytes those that meet it."""
         check_shape(node)
@@ -214,6 +210,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         known = ", ".join(known_languages())
         raise UnknownLanguage(f"no grammar for the language {name!r}; known are {known}")
     facts = _facts(folder)
+    rooms = {name: facts.get("rooms", {}).get(name, "").encode() for name in ("function", "class")}
     return Language(
         name=facts["name"],
         ids=tuple(facts["ids"]),
@@ -232,7 +229,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
         leaves=tuple(word.encode() for word in facts.get("leaves", ())),
         macros=_macros(facts),
-        rooms={owner: facts.get("rooms", {}).get(owner, "").encode() for owner in OWNERS[:2]},
+        rooms=dict(zip(OWNERS, (rooms["function"], rooms["class"], rooms["function"]), strict=True)),
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
         plain=read_facts(Plain, facts.get("plain", {})),
         tree=_tree(facts),
@@ -312,10 +309,7 @@ def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) 
 
 
 def check_shape(root: Node) -> None:
-    """Raise Unreadable where a query of `root` takes more than linear time, OutOfTime where the budget is spent.
-
-    It looks for the next named neighbour of each node, and an error may hold thousands of brackets with none.
-    """
+    """Raise Unreadable where a query of `root` may take quadratic time, as in an error of thousands of nodes."""
     check()
     if root.has_error and root.descendant_count > _MOST_IN_ERROR:
         errors = [root, *root.children] if root.child_count <= _MOST_IN_ERROR else [root]

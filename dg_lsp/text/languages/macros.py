@@ -38,10 +38,7 @@ class Macros:
 
 
 def read_macros(tables: Sequence[Mapping[str, Any]], parts: Mapping[str, str]) -> Macros:
-    """The macros of the tables [[macros]] of a language.toml; `{NAME}` in a pattern is that of `parts`.
-
-    A table with `words` is one kind for each, `{WORD}`: a pattern that begins with a word is found fastest.
-    """
+    """The macros of the tables [[macros]] of a language.toml, one for each of `words`; `{NAME}` is that of `parts`."""
     found = list[Macro]()
     for table in tables:
         for word in table.get("words", [""]):
@@ -74,10 +71,7 @@ def with_names(macros: Macros, names: Sequence[str]) -> Macros:
 
 @lru_cache(maxsize=16)
 def blanked(macros: Macros, data: bytes) -> bytes:
-    """`data` with blanks of the same length for what `macros` match: `int WINAPI f()` becomes `int        f()`.
-
-    The last answers are kept, and those of its pieces, a few paragraphs between blank lines each.
-    """
+    """`data` with blanks for what `macros` match: `int WINAPI f()` becomes `int        f()`. Its pieces are kept."""
     if not macros.kinds:
         return data
     # One character is found much faster than three.

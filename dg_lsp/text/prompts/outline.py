@@ -36,10 +36,7 @@ class Part:
     root: Node
 
     def lines(self, start: int, end: int) -> Lines:
-        """Return the whole lines that the part's span [start, end) touches, at least one.
-
-        White space at the end of the span does not count; a line that ends with a backslash brings the next one.
-        """
+        """Return lines of the span [start, end) without blanks at its end, with joined lines; at least one."""
         found: Lines = {}
         at = lexer.line_start(self.data, start)
         end = max(start + len(self.data[start:end].rstrip()), start + 1)

@@ -39,10 +39,7 @@ class Similar:
 
 @bounded
 def similar(language: Language, prefix: bytes, suffix: bytes) -> Similar | None:
-    """The functions of `prefix` and `suffix` most like the one whose body is missing between them; None without any.
-
-    Functions with another indentation, members of something else, do not count, nor do those on one line.
-    """
+    """The functions of `prefix` and `suffix` most like the missing one, as deep as it and of several lines; or None."""
     found = unwritten(language, prefix, suffix)
     if found is None:
         return None

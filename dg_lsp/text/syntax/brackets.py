@@ -262,10 +262,7 @@ def closers(brackets: bytes) -> bytes:
 
 
 def state_at(language: Language, data: bytes, offset: int, start: int | None = None) -> State:
-    """Return the state at `offset`, read from `start`, which is in no string, or else from the top-level item.
-
-    Of a long item only the text around is read. Code in a template counts the template among its brackets.
-    """
+    """Return the state at `offset`, read from `start`, in no string, or the top-level item; of a long one in part."""
     start = top_level_item(language, data, offset)[0] if start is None else start
     if offset - start <= LONG:
         return state_from(language, data, offset, start)

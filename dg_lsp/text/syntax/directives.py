@@ -52,10 +52,7 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
 
 
 def _flaw(language: Language, text: bytes, written: int) -> str:
-    """Return why no preprocessor can read `text`, a directive behind its sign, of which the fill begins at `written`.
-
-    Its word is known, or was there before; an include has a path; and no string is left open.
-    """
+    """Return why no preprocessor can read `text`, a directive behind its sign, with its fill from `written` on."""
     word = _WORD.match(text)
     assert word is not None, "it matches nothing, too"
     name = (language.words.directive + (word[1] or b"")).decode()

@@ -150,10 +150,7 @@ def logical_lines(language: Language, data: bytes, start: int, stop: int) -> Ite
 
 
 def holes_at(language: Language, data: bytes, start: int, stop: int) -> tuple[int, ...]:
-    """Return where the code begins that is open at `stop` inside the string that begins at `start`; empty in its text.
-
-    More than one where the format of a value holds code itself, as in Python's `f"{a:{b}}"`.
-    """
+    """Return where code begins that is open at `stop` in the string from `start` on: two in Python's `f"{a:{b}}"`."""
     quotes = quotes_at(language, data, start)
     return _close(language, data, quotes, (start + len(quotes.open), stop))[1]
 
@@ -504,10 +501,7 @@ def _format(language: Language, data: bytes, quotes: Quotes, span: Span) -> tupl
 
 
 def begins_statement(language: Language, data: bytes, at: int, columns: int) -> bool:
-    """Return whether the text at `at`, the first of a line inside brackets, begins a statement: a bracket was lost.
-
-    So does a keyword, a decorator, or a word less deep than `columns`, where the brackets were opened (Python).
-    """
+    """Return whether the first text of a line in brackets begins a statement (Python): a keyword, `@`, less deep."""
     word = _NAME.match(data, at)
     if word is None:
         return data[at : at + 1] == b"@" and data[at + 1 : at + 2].isalpha()
