@@ -115,11 +115,7 @@ def picked() -> str:
 
 
 def pick(name: str) -> None:
-    """Let AUTO mean the checkpoint `name` from now on; where it means that anyway, better ones may replace it later.
-
-    Raises:
-        OSError: the data folder cannot be written.
-    """
+    """Let AUTO mean the checkpoint `name` from now on; where it means that anyway, better ones may replace it later."""
     file = _data() / PICKED
     file.unlink(missing_ok=True)
     if choose().name != name:
@@ -319,21 +315,13 @@ def better_than(
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Read the description in the dg_lsp.json of `folder`; {} if there is none.
-
-    Raises:
-        CheckpointError: the file is not a JSON object.
-    """
+    """Read the description in the dg_lsp.json of `folder`, as `read_json` does; {} if there is none."""
     about = folder / ABOUT
     return read_json(about) if about.exists() else {}
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read the object in the JSON file `path` of a checkpoint.
-
-    Raises:
-        CheckpointError: the file cannot be read, or holds something else.
-    """
+    """Read the object in the JSON file `path` of a checkpoint; raise CheckpointError if it holds none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

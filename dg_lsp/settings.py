@@ -261,11 +261,7 @@ def of_machine() -> tuple[str, ...]:
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings in variables such as `DG_LSP_CHECKPOINT`; the others keep their defaults.
-
-    Raises:
-        SettingsError: a variable holds a value of the wrong kind.
-    """
+    """Return the settings in variables such as `DG_LSP_CHECKPOINT`; the others keep their defaults."""
     names = {f.name: f"DG_LSP_{f.name.upper()}" for f in fields(Settings)}
     return override(Settings(), {name: environment[key] for name, key in names.items() if key in environment})
 
@@ -393,10 +389,9 @@ def address_in(url: str) -> str:
 
 
 def check_url(url: str) -> None:
-    """Refuse an address that is none, or over which text would go to another machine in the clear.
+    """Raise SettingsError for an address that is none, or over which text would leave this machine in the clear.
 
-    Raises:
-        SettingsError: `url` is one of these; the message does not contain it, as it may hold a password.
+    The message does not contain it, as it may hold a password.
     """
     if not url:
         return
