@@ -33,7 +33,7 @@ _DEADLINE = 10.0
 # How much likelier the new lines must be than the old ones, in nats, one line alone and two together: where the edit
 # replaced a text, where it only put one in, which may be particular to its line, and where it was repeated already.
 # Fitted to the ratings of coder in the scenarios (docs/research/next-edits.md).
-_REPLACED, _PUT_IN, _REPEATED = (7.0, 4.0), (9.0, 6.0), (2.2, 2.2)
+_REPLACED, _PUT_IN, _REPEATED = (7.0, 4.0), (9.0, 6.0), (3.2, 3.2)
 # A line that has become less likely by as much is not repeated, whatever the next one is.
 _HOPELESS = -5.0
 

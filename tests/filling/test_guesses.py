@@ -127,7 +127,7 @@ def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
         (7.5, -9.0, True, 1),
         (0.5, 3.8, True, 2),
         (0.5, 3.2, False, 2),
-        (6.5, 2.0, False, 2),
+        (6.5, 3.0, False, 2),
         (-6.0, 20.0, False, 1),
     ],
 )
