@@ -16,7 +16,7 @@ from tests.editors.sandbox import NVIM, Sandbox, skip_without
 
 pytestmark = [pytest.mark.slow, skip_without(NVIM)]
 
-SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "50"))
+SCRIPTS = int(os.environ.get("DG_LSP_KEY_SCRIPTS", "30"))
 
 # At each typed key, before it does anything: the key and what the editor shows.
 WATCH = """

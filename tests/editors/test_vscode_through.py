@@ -17,7 +17,7 @@ from tests.editors.vscode import VSIX, VSCode, open_vscode
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
-TEXTS = int(os.environ.get("DG_LSP_TEXTS", "6"))
+TEXTS = int(os.environ.get("DG_LSP_TEXTS", "4"))
 ROW = 3  # where the text is offered
 SLOW = "scripted:4:40"  # an engine that is asked again at a key leaves a hole in what is shown
 PACES = (80, 120, 160, 200)  # ms from one key to the next
