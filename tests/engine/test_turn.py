@@ -56,6 +56,21 @@ def test_ghost_text_comes_before_fills_and_those_before_bots_and_work_ahead_last
     assert order_of([("x", asked("ghost"), 1)], infills) == "xgfba"
 
 
+def test_a_turn_that_comes_with_a_cancellation_goes_to_the_next() -> None:
+    async def work() -> None:
+        turns, order = Turns(), list[str]()
+        tasks = [asyncio.create_task(_live(turns, asked(), 1, order, name)) for name in "12"]
+        while not (given := [seat for seat, ready in turns._waiting.items() if ready.done()]):
+            await asyncio.sleep(0)
+        # It has the turn, and has not run since.
+        assert not order
+        tasks[given[0].number - 1].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert order == ["21"[given[0].number - 1]] and turns.waiting == 0
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
 def test_the_newest_of_a_document_comes_first() -> None:
     assert order_of([("1", asked(), 3)], [("2", asked(), 2), ("3", asked(), 2)]) == "1332211"
 

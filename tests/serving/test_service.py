@@ -58,6 +58,21 @@ def test_a_slow_reader_misses_drafts_and_holds_no_step_up() -> None:
     asyncio.run(work())
 
 
+def test_an_error_of_loading_is_named_by_its_kind_only() -> None:
+    async def work() -> None:
+        async def open_engine(_: Callable[[float], None]) -> Hosted:
+            raise ValueError("secret = 1")
+
+        service = Service("scripted", "")
+        await service.load(open_engine)
+        (answer,) = await lines_of(service)
+        said = "the engine cannot start (ValueError); run dg-lsp doctor"
+        assert answer == {"error": {"message": said, "failed": True}}
+        assert (service.status().state, service.status().why) == ("failed", said)
+
+    asyncio.run(work())
+
+
 def test_the_status_tells_the_stages_of_a_life() -> None:
     async def work() -> None:
         service = Service("scripted", "abc")

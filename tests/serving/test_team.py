@@ -463,3 +463,22 @@ def test_a_name_that_is_not_ascii_gets_a_token_in_an_ascii_locale(tmp_path: Path
     done = subprocess.run(command, cwd=tmp_path, env=ascii_only, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert Tokens(tmp_path / "tokens").name_of(done.stdout.split()[-1]) == "jörg"
+
+
+def test_without_prometheus_there_are_no_metrics_and_the_log_says_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(team: Team) -> None:
+        async with team.client() as client:
+            assert (await client.get("/metrics")).status_code == 404
+            assert (await client.get("/v1/status")).status_code == 200
+
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with caplog.at_level(logging.INFO, "dg_lsp.model"):
+        with_team(work, tmp_path)
+    assert "pip install 'dg-lsp[server]'" in caplog.text
+
+
+def test_a_file_of_tokens_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"the file of tokens .*nowhere.* cannot be written"):
+        make_token(tmp_path / "nowhere" / "tokens", "alice")
