@@ -71,7 +71,11 @@ def why_refused(request: Infill, text: str) -> str:
 
 
 def none_of(refused: Sequence[Fill], why: str) -> Fill:
-    """An empty Fill with the reason (law 9): why the first of the `refused` texts cannot be shown, or else `why`."""
-    if refused:
-        why = f"none of {len(refused)} drafts could be shown; the best one: {refused[0].refusal}"
+    """Return an empty Fill with the reason (law 9): why the first of the `refused` texts cannot be shown, or `why`.
+
+    An empty text is no draft: the deadline ended it, or the model wrote nothing, which `why` says.
+    """
+    written = [fill for fill in refused if fill.text.strip()]
+    if written:
+        why = f"none of {len(written)} drafts could be shown; the best one: {written[0].refusal}"
     return Fill("", parses=False, refusal=why)

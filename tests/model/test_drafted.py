@@ -12,6 +12,7 @@ import torch
 from benchmarks import run_to_end
 from dg_lsp.model.beam import Lookup, Row
 from dg_lsp.model.cache import PrefixCache, extend_to
+from dg_lsp.model.candidates import none_of
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill as infill
@@ -493,3 +494,11 @@ def test_a_docstring_may_begin_as_a_body_may_not(model: Checkpoint) -> None:
     logits[comment], logits[word] = 2.0, 1.0
     assert body_source._first_tokens(model, DOCSTRING, logits, "", 1) == [comment]
     assert body_source._first_tokens(model, BODY, logits, "", 1) == [word]
+
+
+def test_drafts_that_the_deadline_ended_before_any_text_are_not_the_reason() -> None:
+    late, empty = "the deadline passed before a candidate was ready", Fill("\n    ", refusal="it is empty")
+    assert none_of([empty, empty], late).refusal == late
+    broken = Fill("return (", refusal="it would add a syntax error")
+    said = none_of([empty, broken], late).refusal
+    assert said == "none of 1 drafts could be shown; the best one: it would add a syntax error"
