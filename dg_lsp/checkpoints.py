@@ -54,14 +54,12 @@ class Offered:
     words: str
 
 
-REFERENCE = "two cores of a server CPU with AVX-512"
+REFERENCE = "two server cores"  # with AVX-512
 # The best first; EMBEDDED, which is in the package, follows them. The seconds of CODER are scaled, not measured.
 OFFERED = {
-    CODER: Offered(1_117_000_000, 1_900_000_000, 1.8, "1.5 billion parameters, sees the text behind the gap"),
-    CODER_LITTLE: Offered(
-        491_000_000, 1_200_000_000, 0.8, "0.5 billion parameters, sees the text behind the gap"
-    ),
-    SMALL: Offered(93_000_000, 1_100_000_000, 0.7, "135 million parameters, writes from left to right"),
+    CODER: Offered(1_117_000_000, 1_900_000_000, 1.8, "1.5 billion parameters"),
+    CODER_LITTLE: Offered(491_000_000, 1_200_000_000, 0.8, "0.5 billion parameters"),
+    SMALL: Offered(93_000_000, 1_100_000_000, 0.7, "135 million parameters"),
 }
 
 
