@@ -85,11 +85,7 @@ def in_file(path: Path, part: Document, edit: Edit) -> tuple[Document, Edit]:
 
 
 def cursor_of(target: Target, document: Document) -> int:
-    """Return the offset in `document` of a `target` that is no function's name; without a column, the line's end.
-
-    Raises:
-        UsageError: the line is not in the file.
-    """
+    """Return the offset in `document` of a `target` that is no function's name; without a column, the line's end."""
     if target.line > len(document.line_starts):
         raise UsageError(
             f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"

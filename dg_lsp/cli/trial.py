@@ -171,9 +171,6 @@ async def trial(path: Path, change: tuple[bytes, bytes], command: str, seconds: 
     change: the text before and after. The command passes if its exit status is 0 within `seconds`. Whatever else
     happens, an interrupt included, the file holds the text before again; if this process is killed, that is in
     `backup_of(path)`.
-
-    Raises:
-        UsageError: the file does not hold the text before the change, or is changed by somebody else meanwhile.
     """
     path = path.resolve()
     before, after = change

@@ -292,10 +292,7 @@ def with_second_try(begin: Begin, free: Callable[[], None], before: Callable[[],
     """Return the function that makes the steps of `begin`, and calls `before` before each of them.
 
     Where a step runs out of memory they are begun once more, after `free`, with a smaller request. The log says so, and
-    so does the reason where the smaller request gets no text.
-
-    Raises:
-        EngineError: that is too much as well. EngineBroken: the libraries of the model do not recover.
+    so does the reason where the smaller request gets no text. EngineBroken: the libraries do not recover.
     """
 
     def run(request: Infill) -> Iterator[Draft | Fill]:

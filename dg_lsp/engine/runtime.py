@@ -52,11 +52,7 @@ class Address:
 
 
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of the user's engines; it is created if it is missing, and closed to other users.
-
-    Raises:
-        EngineError: it belongs to another user, cannot be created, or is no path, such as `~nobody/x`.
-    """
+    """Return the directory of the user's engines, made if missing and closed to others, or raise EngineError."""
     path = _directory(environment)
     try:
         if not path.is_absolute():

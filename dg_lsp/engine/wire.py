@@ -98,12 +98,9 @@ def pack(record: Infill | Draft | Fill | Status | Failure) -> dict[str, Any]:
 
 
 def unpack(kind: type[Record], values: Any) -> Record:
-    """Return the record of the class `kind` made of `values`, read from JSON.
+    """Return the record of the class `kind` made of `values`, read from JSON; raise WireError if they are none.
 
     Fields that `kind` does not know are ignored, as a newer installation may send more.
-
-    Raises:
-        WireError: `values` are no such record, or an Infill that is out of bounds.
     """
     if not isinstance(values, dict):
         raise WireError(f"a {kind.__name__} is a JSON object")

@@ -73,9 +73,6 @@ async def fill_gap(
 
     1. Prepare the request; without one, the Outcome has the reason.  2. Show the engine's Drafts.  3. Finish the Fill.
     Steps 1 and 3 read text, so they run in threads, and spend one budget.
-
-    Raises:
-        EngineError: the engine gives no answer.
     """
     budget = current(BOT)
     # 1.

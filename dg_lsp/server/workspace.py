@@ -41,11 +41,7 @@ class Workspace:
         self.project = Project(self.beside, folders)
 
     def document(self, uri: str) -> Document:
-        """Return the open document `uri` as it is now; a cell of a notebook with comments for its magics.
-
-        Raises:
-            NoGap: it is not open, or excluded, or its language is switched off.
-        """
+        """Return the open document `uri` as it is now, without a cell's magics; raise NoGap if it may not be filled."""
         document = self.documents.snapshot(uri)
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
@@ -81,11 +77,7 @@ class Workspace:
             await self.refusals.git_answered(one, self.settings)
 
     async def permitted(self, uri: str) -> Document:
-        """Return the open document `uri` as it is now, once git has answered if the settings ask for that.
-
-        Raises:
-            NoGap: it may not be filled, or changed meanwhile.
-        """
+        """Return the open document `uri`, once git has answered if need be; raise NoGap if it may not be filled."""
         document = self.documents.snapshot(uri)
         if document is not None:
             await self.git_answered(uri)
@@ -94,12 +86,7 @@ class Workspace:
         return self.document(uri)
 
     async def open_or_on_disk(self, uri: str, version: object = None) -> Document:
-        """Return the document `uri`: as `permitted` does if it is open, else as its file is now.
-
-        Raises:
-            NoGap: it may not be filled, or it is open at another version than `version`. DocumentError: it cannot be
-                read.
-        """
+        """Return the document `uri`, as `permitted` does if it is open (at `version`, if given), else as its file."""
         if self.documents.snapshot(uri) is not None:
             document = await self.permitted(uri)
             if version is not None and version != document.version:

@@ -31,10 +31,7 @@ def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: 
 
     1. One fetch at a time.  2. Ask which commit that is, and for the files that are data.  3. Download them, or the
     rest of an earlier fetch.  4. Compare each with the hash that the hub has of it.  5. Write the commit and
-    all hashes to the lock file.
-
-    Raises:
-        FetchError: any of these fails; the lock file stays as it was.
+    all hashes to the lock file; where anything fails it stays as it was.
     """
     lock_file().parent.mkdir(parents=True, exist_ok=True)
     try:

