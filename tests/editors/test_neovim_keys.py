@@ -74,7 +74,10 @@ def test_random_keys_never_corrupt_the_text(sandbox: Sandbox) -> None:
         editor.open("ghost.py")
         editor.rpc.exec_lua(SERVER, TARGETS, 1)
         editor.rpc.exec_lua(WATCH)
-        for seed in range(SCRIPTS):
+        # A busy machine draws less, so that more keys meet an older screen; then more scripts are played.
+        for seed in range(3 * SCRIPTS):
+            if seed >= SCRIPTS <= shown and accepted >= SCRIPTS / 2:
+                break
             sights = play(editor, script(seed))
             for (key, before), (_, after) in pairwise(sights):
                 unseen += before.ghost is None
@@ -84,8 +87,6 @@ def test_random_keys_never_corrupt_the_text(sandbox: Sandbox) -> None:
                     assert justified(before), f"ghost text that nothing justifies; {where}"
                     accepted += key in neovim_keys.ACCEPTS
                 assert not (complaint := wrong(key, before, after)), f"{complaint}; {where}"
-    print(
-        f"{SCRIPTS} scripts: ghost text at {shown} keys, {accepted} accepts, {unseen} keys on an older screen"
-    )
+    print(f"{seed} scripts: ghost text at {shown} keys, {accepted} accepts, {unseen} keys on an older screen")
     assert shown >= SCRIPTS, f"ghost text was on the screen at only {shown} keys"
     assert accepted >= SCRIPTS / 2, f"only {accepted} accepts met ghost text"
