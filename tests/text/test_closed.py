@@ -734,7 +734,9 @@ def test_a_type_in_a_cast_is_offered_before_its_operand(
     assert filled(line, closers, text + " int")[1].startswith("<")
 
 
-COMMENTS: list[tuple[str, str, Wanted, str, str]] = [
+COMMENTS: list[tuple[str, str, Wanted | None, str, str]] = [
+    ("int b;\n/* ", "\nint c;\n", None, "one", "one */"),
+    ("int b;\n/* ", "\nint c;\n", None, "one */", "one */"),
     ("int a; /*", "*/", "comment", "one", "one"),
     ("int a; /*", "*/", "comment", "one */", "one "),
     ("int a; /**", "*/", "comment", "one", "one"),
@@ -748,8 +750,6 @@ COMMENTS: list[tuple[str, str, Wanted, str, str]] = [
 
 @pytest.mark.parametrize("case", COMMENTS)
 @pytest.mark.parametrize("language", ["c", "cpp", "java", "csharp"])
-def test_a_comment_that_was_asked_for_ends_once(
-    language: str, case: tuple[str, str, Wanted, str, str]
-) -> None:
+def test_a_comment_ends_once(language: str, case: tuple[str, str, Wanted | None, str, str]) -> None:
     typed, below, kind, text, shown = case
     assert offered(language, typed, text, below, kind) == shown
