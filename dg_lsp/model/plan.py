@@ -64,7 +64,7 @@ _BODY_DRAFTS: dict[Effort, Writing] = {
     "high": Writing(12, 320),
 }
 # Texts for a part of a line where both sides of the gap are in sight.
-_LINE_IN_SIGHT = Writing(4, 24)
+_LINE_IN_SIGHT = Writing(4, 32)
 # A docstring that does not close by then is cut to its first sentence.
 _DOCSTRING_DRAFTS: dict[Effort, Writing] = {
     "low": Writing(2, 96),

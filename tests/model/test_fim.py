@@ -348,6 +348,15 @@ def test_the_blank_before_the_gap_belongs_to_its_first_token(knowing: Checkpoint
     assert filled(knowing, request).text == "r * r"
 
 
+def test_a_statement_begins_with_the_name_that_nothing_defines(model: Checkpoint) -> None:
+    def first(suffix: str) -> str:
+        request = Infill(ABOVE + "    ", suffix + SUFFIX, "python", "statement")
+        return next(iter(written(model, request, PrefixCache(model.network.text_config))[0]))
+
+    assert first("\n    return half(side)").startswith("side")
+    assert not first("\n    return half(r)").startswith("side")
+
+
 def test_a_key_costs_the_tokens_that_it_changes(knowing: Checkpoint) -> None:
     """Also one that begins a new line. Not within words, since this network knows no half words."""
     cache, typed = PrefixCache(knowing.network.text_config), "r * r + half(r)\n    return half(r + 2)"

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dg_lsp.text.fills.baseline import complaint
-from dg_lsp.text.fills.flaws import flaws_of, undefined
+from dg_lsp.text.fills.flaws import flaws_of, missing_name, undefined
 from dg_lsp.text.languages.python import ignore_warnings
 from dg_lsp.text.messages import Infill, Kind
 
@@ -126,3 +126,23 @@ def test_what_is_checked_warns_nobody_once_the_filter_is_set() -> None:
         checked()
         compile(ODD, "other.py", "exec")
     assert {warning.filename for warning in found} == {"other.py"}
+
+
+@pytest.mark.parametrize(
+    ("above", "behind", "name"),
+    [
+        ("    ", "\n    return total(rows, count)\n", "count"),
+        ("    count = 0\n    ", "\n    return count\n\n\ndef g():\n    return total\n", ""),
+        ("    ", "\n    if not count:\n        return size\n", "count"),
+        ("    ", "\n    return later(rows) + LATER\n\n\nLATER = 1\n", ""),
+        ("    x = ", "\n    return count\n", ""),
+        ("    ", "  # first\n    return count\n", ""),
+        ("    ", "\n    return (count\n", ""),
+        ("    ", "\r\n    return rows, count\r\n", "count"),
+    ],
+)  # fmt: skip
+def test_a_name_that_the_lines_behind_an_empty_one_use_is_missing(above: str, behind: str, name: str) -> None:
+    prefix = f"import os\n\n\ndef f(rows):\n{above}"
+    assert missing_name(Infill(prefix, behind, "python", "statement")) == name
+    assert not missing_name(Infill(prefix, behind, "go", "statement"))
+    assert not missing_name(Infill(prefix, behind, "python", "string"))

@@ -20,6 +20,7 @@ from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
+from dg_lsp.text.fills.flaws import missing_name
 from dg_lsp.text.messages import Draft, Infill, Source
 
 # The number of likeliest tokens examined that begin in a gap and end behind it.
@@ -30,6 +31,9 @@ _CROSSING = 4
 # become likelier than the likeliest finished one.
 _LEFT = 0.4
 _BEHIND = 4.0
+# The probability, at least, that a statement begins with a name that the lines behind it use and nothing defines: 41 of
+# 44 such statements do (docs/research/candidates-and-judge.md), but another line may be the one to define it.
+_MISSING = 0.8
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
 
@@ -97,7 +101,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     of `f()` are one token.
     """
     start = start_behind(task.model, task.cache, task.join)
-    known = _followed(task, start.again)
+    known, missing = _followed(task, start.again), missing_name(task.request)
     policy = _UpToSuffix(
         task.model,
         _ends(task.model, task.join, task.request),
@@ -105,6 +109,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
         plan_for(task.request, task.model).drafts,
         task.clock,
         known if task.model.ends else (),
+        task.model.encode(start.again + missing) if missing else (),
     )
     return search(start, policy, task.clock, known)
 
@@ -119,7 +124,8 @@ class _UpToSuffix:
     """A text ends before each token that ends the gap; all likely ones are kept.
 
     again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
-    continued as long as they are likely. found: the texts that have ended.
+    continued as long as they are likely. missing: those of a name that the text probably begins with. found: the
+    texts that have ended.
     """
 
     model: Checkpoint
@@ -128,6 +134,7 @@ class _UpToSuffix:
     writing: Writing
     clock: Clock
     followed: tuple[tuple[int, ...], ...] = ()
+    missing: tuple[int, ...] = ()
     found: dict[str, EndedText] = field(default_factory=dict)
 
     @property
@@ -156,6 +163,7 @@ class _UpToSuffix:
                 self._note(EndedText(text, score, alone, len(row.tokens) + (not inside)))
         if rows[0].tokens or not self.again:
             totals += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals.device)
+        self._expect(rows, totals)
         scores, places = totals.flatten().topk(self.writing.rows)
         least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
         possible = int((scores > least).sum())
@@ -163,6 +171,15 @@ class _UpToSuffix:
         split = ((score, *divmod(place, totals.shape[1])) for score, place in found)
         longer = [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
         return longer + self._following(rows, totals, longer, least)
+
+    def _expect(self, rows: Sequence[Row], totals: Tensor) -> None:
+        """Make `missing` as likely as _MISSING where `rows` begin with it so far, and other texts less likely."""
+        for number, row in enumerate(rows):
+            if row.tokens == self.missing[: len(row.tokens)] != self.missing:
+                token = self.missing[len(row.tokens)]
+                likely = max(float(totals[number, token]), math.log(_MISSING))
+                totals[number] += math.log(1 - _MISSING)
+                totals[number, token] = likely
 
     def _note(self, ended: EndedText) -> None:
         """Add a text that has ended to those found; other tokens of the same text make it likelier."""

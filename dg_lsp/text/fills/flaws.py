@@ -15,6 +15,7 @@ from functools import cache
 
 from tree_sitter import Node
 
+from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.languages.language import WORD, Language
 from dg_lsp.text.languages.python import CHECKED
@@ -26,6 +27,10 @@ from dg_lsp.text.syntax.lexer import Span
 _ALWAYS = frozenset(dir(builtins)) | {"__class__", "__file__", "__name__", "__path__"}
 # What symtable calls functions that have no name.
 _NAMELESS = {"lambda", "listcomp", "setcomp", "dictcomp", "genexpr"}
+# The kinds of gap on an empty line that take a statement.
+_STATEMENTS = ("statement", "rest_of_line")
+# Where the function of a gap ends, at the latest: in front of a line that is not indented.
+_OUTSIDE = re.compile(r"(?<=[\r\n])[^\s#]")
 # What is read in a header and is no parameter: types, defaults, annotations.
 _ASIDE = {"type", "value", "default_value", "right", "returns"}
 
@@ -101,6 +106,22 @@ def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
     own = max(functions, key=lambda table: table.get_lineno())
     used = (s for table in _tables(own) for s in table.get_symbols() if s.is_global() and s.is_referenced())
     return frozenset(s.get_name() for s in used) - known
+
+
+def missing_name(request: Infill) -> str:
+    """The first name that a Python function uses behind an empty line and nothing defines; empty if there is none.
+
+    A name that is called there does not count: it may be defined in a part of the file that is not sent.
+    """
+    head, rest = LINE_END.split(request.prefix)[-1], LINE_END.split(request.suffix, 1)[0]
+    if request.language != "python" or request.kind not in _STATEMENTS or (head + rest).strip():
+        return ""
+    outside = _OUTSIDE.search(request.suffix)
+    end = outside.start() if outside else len(request.suffix)
+    own, behind = request.suffix[:end], request.suffix[end:]
+    unknown = undefined(request.prefix, f"pass{own}", behind)
+    found = (m.group() for m in WORD.finditer(own) if own[m.end() : m.end() + 1] != "(")
+    return next((name for name in found if name in unknown), "")
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
