@@ -19,7 +19,7 @@ from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.classes import Place, Source, source_of
-from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, similar_lines, spans_of
+from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
 from dg_lsp.text.repeats.renames import (
     Renamed,
     is_import,
@@ -78,7 +78,10 @@ def next_edits(
     typed = _typed(document, bursts, cursor)
     with suppress(UnknownLanguage, Unreadable):
         found = _found(source_of(document), typed, bursts, others) if typed is not None else ()
-        return tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor))
+        if places := tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor)):
+            return places
+        if len(document.data) <= LARGEST and hash(document.data) not in bursts.seen:
+            return tuple(series_places(document, bursts, others))
     return ()
 
 

@@ -15,6 +15,7 @@ from dg_lsp.text.syntax.names import Name, binding, class_of, is_class, name_at,
 Place = tuple[Document, Edit]
 
 WORDS = re.compile(rb"[^\W\d]\w*")
+TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
 BLOCK = re.compile(
     r"(?:block|_body|statement_list|source_file|program|translation_unit|module|compound_statement|declaration_list)\Z"
 )

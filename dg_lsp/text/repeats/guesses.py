@@ -11,6 +11,7 @@ from typing import TypeVar
 from dg_lsp.text.budget import check
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.repeats.classes import TOKENS
 from dg_lsp.text.repeats.lines import Example, kind_of, line_edit
 from dg_lsp.text.syntax.names import whole
 
@@ -19,7 +20,6 @@ from dg_lsp.text.syntax.names import whole
 _TOKENS_ALIKE, _KINDS_ALIKE, _TELLING = 0.34, 0.7, 4
 # Guesses of one edit, those in the most similar lines first; and the longest line.
 _MOST, _LONGEST = 4, 300
-_TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
 _WORD = re.compile(rb"[^\W\d]\w*")
 _PREFIX = re.compile(rb"[A-Za-z]{1,2}")
 _CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
@@ -47,14 +47,14 @@ def guesses(document: Document, example: Example) -> list[Edit]:
     data, found = document.data, list[tuple[float, int, Edit]]()
     if len(example.old) > _LONGEST or _is_value(example, data):
         return []
-    mine, at = [*_TOKENS.finditer(example.old)], 0
+    mine, at = [*TOKENS.finditer(example.old)], 0
     texts, (old, new) = {t[0] for t in mine}, example.changed(data)
     for whole_line in data.splitlines(keepends=True):
         begin, at = at, at + len(whole_line)
         check()
         line = whole_line.rstrip(b"\r\n")
         done = not old.strip() and new.strip() in line
-        yours = [] if len(line) > _LONGEST or begin == example.start or done else [*_TOKENS.finditer(line)]
+        yours = [] if len(line) > _LONGEST or begin == example.start or done else [*TOKENS.finditer(line)]
         # Most lines have too little in common to be compared.
         common = len(texts.intersection(t[0] for t in yours))
         if not yours or (2 * common < _TOKENS_ALIKE * (len(texts) + common) and (not old or old not in line)):
@@ -99,7 +99,7 @@ def _aligned(
     mine, yours = tokens
     line, new, at = yours[0].string, b"", 0
     pairs = [(mine[i + n], yours[j + n]) for i, j, size in kinds.get_matching_blocks() for n in range(size)]
-    kept, meant = {*_TOKENS.findall(example.changed(data)[1])}, dict[bytes, set[bytes]]()
+    kept, meant = {*TOKENS.findall(example.changed(data)[1])}, dict[bytes, set[bytes]]()
     for one, other in pairs:
         meant.setdefault(one[0], set()).add(other[0])
     alone = {text: others.pop() for text, others in meant.items() if len(others) == 1 and text in kept}
@@ -111,7 +111,7 @@ def _aligned(
         is_last = not old and example.old[change.end : change.end + 1] in (b")", b"]", b"}")
         last = starts.get(change.end, -1) if is_last else ends.get(change.end, starts.get(change.end, -1))
         first = starts.get(change.start, ends.get(change.start, -1)) if old else last
-        old, text = (_TOKENS.sub(lambda token: alone.get(token[0], token[0]), one) for one in (old, text))
+        old, text = (TOKENS.sub(lambda token: alone.get(token[0], token[0]), one) for one in (old, text))
         if not at <= first <= last or (text.strip() and line[first:last] != old):
             return b""
         new, at = new + line[at:first] + text, last

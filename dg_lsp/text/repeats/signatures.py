@@ -8,12 +8,11 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.classes import Place, Source, is_evident, owner_of, related
+from dg_lsp.text.repeats.classes import TOKENS, Place, Source, is_evident, owner_of, related
+from dg_lsp.text.repeats.lines import NAME
 from dg_lsp.text.repeats.renames import may_share, shared_names
 from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
 
-_TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
-_WORDS = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _PARAMETERS = re.compile(r"parameters\Z|parameter_list\Z")
 _FUNCTION = re.compile(r"function|method|signature|declaration|definition")
 _SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
@@ -36,12 +35,12 @@ def header_places(
     end = _parameters_end(name)
     low, high = min(span.now, name.start, end), max(span.stop, end)
     old = before[low - span.now + span.start : high - span.stop + span.end]
-    tokens, at = list(_TOKENS.finditer(old)), span.now - low
+    tokens, at = list(TOKENS.finditer(old)), span.now - low
     first = next((n for n, t in enumerate(tokens) if t.end() > at), len(tokens))
     last = next((n for n, t in enumerate(tokens) if t.start() >= at + span.end - span.start), len(tokens))
     texts, new = [t[0] for t in tokens], data[span.now : span.stop].decode("utf-8", "replace")
     for there, other in _headers(source, name, others):
-        theirs = list(_TOKENS.finditer(there.document.data, *_header(other)))
+        theirs = list(TOKENS.finditer(there.document.data, *_header(other)))
         shifts = range(len(theirs) - len(texts) + 1)
         shift = next((n for n in shifts if [t[0] for t in theirs[n : n + len(texts)]] == texts), None)
         if shift is not None:
@@ -126,7 +125,7 @@ def argument_places(source: Source, before: bytes, spans: Sequence[Change]) -> I
         return
     old = before[given.start_byte - first.now + first.start : given.end_byte - last.stop + last.end]
     index, grows = _difference(_parts(old), now := _parts(data[given.start_byte : given.end_byte]))
-    named = _WORDS.findall(data[given.parent.start_byte : given.start_byte] if given.parent else b"")
+    named = NAME.findall(data[given.parent.start_byte : given.start_byte] if given.parent else b"")
     definitions = [n for n in source.names(named[-1]) if n.scope and _parameters(n)] if named else []
     parameters = _parameters(definitions[0]) if len(definitions) == 1 else None
     if index is None or parameters is None:
@@ -177,7 +176,7 @@ def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
     function = call.child_by_field_name("function") if call is not None else None
     if node is None or call is None or function is None or b"await" not in new:
         return
-    words = _WORDS.findall(function.text or b"")
+    words = NAME.findall(function.text or b"")
     for use in source.names(words[-1]) if words else ():
         other = _call_of(use)
         if other is None or other.id == call.id or other.parent is None or node.parent is None:
@@ -293,7 +292,7 @@ def _parameter(source: Source, parameters: Node, index: int) -> bytes:
     if index >= len(children):
         return b""
     node = children[index]
-    for match in _WORDS.finditer(source.document.data, node.start_byte, node.end_byte):
+    for match in NAME.finditer(source.document.data, node.start_byte, node.end_byte):
         name = name_at(source.language, source.root, match.start(), match.end())
         if name is not None and name.parameter:
             return match[0]
