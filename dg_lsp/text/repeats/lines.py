@@ -318,7 +318,8 @@ def _are_defined(sources: list[Source], used: list[tuple[int, int]], words: Mapp
     for span in used:
         old, name = source.document.data[slice(*span)], name_at(source.language, source.root, *span)
         mine, yours = ([n for s in sources for n in s.names(word) if n.scope] for word in (old, words[old]))
-        classes = [{class_name(n) for n in names if n.role == "member"} for names in (mine, yours)]
+        scopes = ({n.scope: n for n in names if n.role == "member"} for names in (mine, yours))
+        classes = [{*map(class_name, found.values())} for found in scopes]
         if classes[0] - classes[1]:
             return False
         if name is not None and name.role in ("variable", "type"):
