@@ -321,6 +321,10 @@ def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None)
     [
         (HEAD, "r * r", SUFFIX, "rest_of_line"),
         ("    return half(", "x=r", ")" + SUFFIX, "arguments"),
+        ("    return half(", "half(r)", ")" + SUFFIX, "arguments"),
+        ("    return half(", "half(", "r))" + SUFFIX, "arguments"),
+        ("    return half(", "(r + r) / 2", ")" + SUFFIX, "arguments"),
+        ("    x = [", "[r][0]", "]" + SUFFIX, "expression"),
         ("    ", "return half(x)", SUFFIX, "statement"),
         ("", "x = [1, 2]", "\ny = x\n", "statement"),
         ("    # ", "half of r is r / 2", "\n    return r\n", "comment"),

@@ -21,6 +21,8 @@ from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
 from dg_lsp.text.fills.flaws import missing_name
+from dg_lsp.text.fills.room import left_open
+from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.messages import Draft, Infill, Source
 
 # The number of likeliest tokens examined that begin in a gap and end behind it.
@@ -34,6 +36,7 @@ _BEHIND = 4.0
 # The probability, at least, that a statement begins with a name that the lines behind it use and nothing defines: 41 of
 # 44 such statements do (docs/research/candidates-and-judge.md), but another line may be the one to define it.
 _MISSING = 0.8
+_CLOSING = (b")", b"]", b"}")
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
 
@@ -104,6 +107,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     known, missing = _followed(task, start.again), missing_name(task.request)
     policy = _UpToSuffix(
         task.model,
+        site_of(task.request),
         _ends(task.model, task.join, task.request),
         start.again,
         plan_for(task.request, task.model).drafts,
@@ -123,12 +127,16 @@ def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
 class _UpToSuffix:
     """A text ends before each token that ends the gap; all likely ones are kept.
 
+    In front of a bracket a text ends only if it leaves none open that this one would close: `(x` does not end in
+    `f((x|)`, nor `g(x` in `f(g(x|)`.
+
     again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
     continued as long as they are likely. missing: those of a name that the text probably begins with. found: the
     texts that have ended.
     """
 
     model: Checkpoint
+    site: Site
     ends: _Ends
     again: str
     writing: Writing
@@ -159,6 +167,8 @@ class _UpToSuffix:
                 continue
             written = self.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
             for text, score, inside in _ended(totals[number], self.ends, written[len(self.again) :]):
+                if self._is_open(text):
+                    continue
                 alone = row.score if inside else score
                 self._note(EndedText(text, score, alone, len(row.tokens) + (not inside)))
         if rows[0].tokens or not self.again:
@@ -171,6 +181,10 @@ class _UpToSuffix:
         split = ((score, *divmod(place, totals.shape[1])) for score, place in found)
         longer = [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
         return longer + self._following(rows, totals, longer, least)
+
+    def _is_open(self, text: str) -> bool:
+        """Return whether the bracket behind the gap would close one of `text`."""
+        return self.site.rest.startswith(_CLOSING) and bool(left_open(self.site, to_bytes(text)))
 
     def _expect(self, rows: Sequence[Row], totals: Tensor) -> None:
         """Make `missing` as likely as _MISSING where `rows` begin with it so far, and other texts less likely."""
