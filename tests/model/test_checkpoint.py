@@ -115,7 +115,7 @@ def test_each_damage_has_its_message(broken: Path, damage: Callable[[Path], obje
 
 
 def test_a_checkpoint_that_is_nowhere_is_said_to_be_so(tmp_path: Path) -> None:
-    refused(tmp_path / "nowhere", "neither a directory, nor a hub name")
+    refused(tmp_path / "nowhere", "neither a folder, nor a GGUF file, nor a hub name")
     refused(tmp_path, "no config.json")
 
 
