@@ -117,10 +117,10 @@ def free(model: Checkpoint, text: str, damage: Break, width: int) -> Freed:
 
 def _span(damage: Break, token_at: Callable[[int], int], width: int) -> tuple[int, int]:
     """The tokens to free, as a half-open span; `token_at` gives the token at a byte offset."""
-    point, shut = token_at(damage.point), damage.shut
+    point, closed = token_at(damage.point), damage.closed
     # The closer of an open bracket is most likely missing on its own line, however far behind it the parser failed.
-    if width == 0 and shut is not None and shut[1] < damage.point:
-        return token_at(shut[0]), token_at(shut[1])
+    if width == 0 and closed is not None and closed[1] < damage.point:
+        return token_at(closed[0]), token_at(closed[1])
     wide = WIDTHS[min(width, len(WIDTHS) - 1)]
     start, stop = point - wide, point + max(BEHIND, min(token_at(damage.end) - point, wide))
     if width == 0:
@@ -129,7 +129,7 @@ def _span(damage: Break, token_at: Callable[[int], int], width: int) -> tuple[in
     if width >= len(WIDTHS):
         first, last = damage.statement
         start, stop = min(start, token_at(first)), max(stop, token_at(last))
-    return min(start, token_at(shut[0])) if shut else start, stop
+    return min(start, token_at(closed[0])) if closed else start, stop
 
 
 def _rows(freed: Freed, layout: tuple[Seam, int]) -> list[Canvas]:

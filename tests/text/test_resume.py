@@ -136,8 +136,8 @@ def test_what_only_the_interpreter_objects_to_has_its_place() -> None:
 def test_a_bracket_that_nothing_closes_shows_its_line() -> None:
     fill = "a = g(x, [1, 2]\n    b = 2\n    return b"
     found = find_break(request(*PYTHON), fill)
-    assert found is not None and found.shut is not None
-    assert fill[slice(*found.shut)] == "(x, [1, 2]"
+    assert found is not None and found.closed is not None
+    assert fill[slice(*found.closed)] == "(x, [1, 2]"
     assert fill[found.statement[0] :].startswith("a = g(")
     assert found.line <= fill.index("return")
 

@@ -46,7 +46,7 @@ class Break:
     """The first damaged place of a fill, in byte offsets of it.
 
     point: here every reading of the fill had failed, so the damage is near before it, or just behind. end: of the first
-    fault, at most a quarter of the fill behind the point. line: the end of the point's line. `shut`: from the first
+    fault, at most a quarter of the fill behind the point. line: the end of the point's line. closed: from the first
     bracket never closed to the end of its line. statement: the lines of the point, from the outermost bracket that is
     open there. faults: all of them.
     """
@@ -54,7 +54,7 @@ class Break:
     point: int
     end: int
     line: int
-    shut: Span | None
+    closed: Span | None
     statement: Span
     faults: tuple[Fault, ...]
 
@@ -67,7 +67,7 @@ class Break:
 
         point, end = moved((self.point, self.end))
         line, _ = moved((self.line, self.line))
-        return Break(point, end, line, self.shut and moved(self.shut), moved(self.statement), self.faults)
+        return Break(point, end, line, self.closed and moved(self.closed), moved(self.statement), self.faults)
 
 
 def ended(request: Infill, text: str) -> Written:
@@ -160,9 +160,9 @@ def find_break(request: Infill, fill: str) -> Break | None:
     # 3. An error may be as long as the fill; its end tells nothing then.
     end = min(max(found[0].end, point), point + len(data) // 4)
     opened = unpaired(language, data).openers
-    shut = (opened[0], line_end(data, opened[0])) if opened else None
+    closed = (opened[0], line_end(data, opened[0])) if opened else None
     statement = _statement(language, data, (point, end))
-    return Break(point, end, line_end(data, point), shut, statement, found)
+    return Break(point, end, line_end(data, point), closed, statement, found)
 
 
 def resume_point(site: Site, fill: bytes) -> int | None:

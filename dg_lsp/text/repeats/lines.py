@@ -23,7 +23,7 @@ _ENOUGH = 8
 # A name as most languages write it.
 NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
-_TOKENS = re.compile(rb"[\w$\x80-\xff]+|\"[^\"\\]*\"|'[^'\\]*'|[^\w\s]")
+_TOKENS_AND_STRINGS = re.compile(rb"[\w$\x80-\xff]+|\"[^\"\\]*\"|'[^'\\]*'|[^\w\s]")
 _PIECES = re.compile(rb"[\w$\x80-\xff]+|\s+|[^\w\s]")
 
 
@@ -172,8 +172,10 @@ class _Pattern:
         """
         old, new = map(_parts, one, two)
         examples = tuple(part for part in old if isinstance(part, tuple))
-        fixed = [token for part in old if isinstance(part, bytes) for token in _TOKENS.findall(part)]
-        longest = max(len(_TOKENS.findall(line)) for line in (one[0], two[0]))
+        fixed = [
+            token for part in old if isinstance(part, bytes) for token in _TOKENS_AND_STRINGS.findall(part)
+        ]
+        longest = max(len(_TOKENS_AND_STRINGS.findall(line)) for line in (one[0], two[0]))
         if any(b"" in part for part in examples) or 2 * len(fixed) < longest:
             return None
         if not any(map(NAME.fullmatch, fixed)) and len(fixed) < 3:

@@ -85,7 +85,7 @@ class BracketMatcher:
     line: where that statement begins, -1 between two. last: the last token that is no plain text. end: of the text
     read. holder: the bracket that holds statements; empty where indentation does. columns, base: those of the present
     line, and of the statement's first. fresh: nothing of the line was read yet; is_first: the bracket that is read
-    begins it. `shut`: a brace was just closed: the text that follows shows if the statement ends there.
+    begins it. closed: a brace was just closed: the text that follows shows if the statement ends there.
     """
 
     language: Language
@@ -100,7 +100,7 @@ class BracketMatcher:
     base: int = 0
     fresh: bool = True
     is_first: bool = False
-    shut: bool = False
+    closed: bool = False
 
     @property
     def is_between_statements(self) -> bool:
@@ -133,7 +133,7 @@ class BracketMatcher:
         """Plain text or a string begins at `at`."""
         if self.fresh:
             self._begin_line(at)
-        elif self.shut:
+        elif self.closed:
             word = _WORD.match(self.data, at)
             if word is not None and word[0] not in self.language.words.blocks:
                 self.line = -1
@@ -144,7 +144,7 @@ class BracketMatcher:
 
     def _begin_statement(self, at: int) -> None:
         """A statement begins at `at`, unless one has begun already."""
-        self.shut = False
+        self.closed = False
         if self.line < 0:
             self.line, self.base = at, self.columns
 
@@ -184,7 +184,7 @@ class BracketMatcher:
         # 2.
         if self.line >= 0 and self.is_between_statements:
             headed = self._is_header() or self.language.words.labels.match(data, self.line)
-            if columns <= self.base or self.shut or headed:
+            if columns <= self.base or self.closed or headed:
                 self.line = -1
 
     def _is_header(self) -> bool:
@@ -210,7 +210,7 @@ class BracketMatcher:
             self._drop(at)
         opened = self.stack.pop()
         opened.closed = opened.stop = at
-        self.line, self.base, self.shut = opened.line, opened.base, opened.bracket == self.holder
+        self.line, self.base, self.closed = opened.line, opened.base, opened.bracket == self.holder
 
     def _fitting(self, at: int) -> int:
         """The place in the stack of the bracket that is closed at `at`, -1 without one.
@@ -242,7 +242,7 @@ class BracketMatcher:
     def _end(self, at: int) -> None:
         """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
         data, stack = self.data, self.stack
-        self.shut = False
+        self.closed = False
         behind = data[at + 1 : lexer.line_end(data, at)].lstrip()
         if not self.is_between_statements:
             header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
