@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ EFFORTS = ("low", "normal", "high")
 GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 VLLM, LLAMA = "vllm+", "llama+"  # before the address of a server that is vLLM or llama.cpp
 LOG_LEVELS = ("debug", "info", "warning", "error")
+_VARIABLE = "DG_LSP_"  # the beginning of the variables' names
+_RUNTIME_DIR = "DG_LSP_RUNTIME_DIR"  # the one that is no setting: engine/runtime.py
 # Files that hold passwords and keys by custom.
 SECRETS = (
     *(".env*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".htpasswd", ".pgpass", ".git-credentials"),
@@ -262,8 +265,25 @@ def of_machine() -> tuple[str, ...]:
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings in variables such as `DG_LSP_CHECKPOINT`; the others keep their defaults."""
-    names = {f.name: f"DG_LSP_{f.name.upper()}" for f in fields(Settings)}
+    names = {f.name: variable_of(f.name) for f in fields(Settings)}
     return override(Settings(), {name: environment[key] for name, key in names.items() if key in environment})
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of the setting `name`: `DG_LSP_CHECKPOINT` for `checkpoint`."""
+    return _VARIABLE + name.upper()
+
+
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return a sentence for each variable that is named like a setting's and is ignored, such as `DG_LSP_EFORT`."""
+    known = [_RUNTIME_DIR, *(variable_of(f.name) for f in fields(Settings))]
+    sentences = []
+    for name in sorted(environment):
+        if name.upper().startswith(_VARIABLE) and name not in known:
+            near = get_close_matches(name.upper(), known, 1, cutoff=0.75)
+            advice = f"did you mean {near[0]}?" if near else "no setting has such a name"
+            sentences.append(f"the environment variable {name} has no effect; {advice}")
+    return sentences
 
 
 def override(settings: Settings, values: Mapping[str, Any]) -> Settings:

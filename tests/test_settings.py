@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from dg_lsp.settings import RANGES, Settings, SettingsError, override
+from dg_lsp.settings import RANGES, Settings, SettingsError, override, unknown_variables
 
 NUMBERS = [f.name for f in fields(Settings) if type(getattr(Settings(), f.name)) in (int, float)]
 
@@ -30,6 +30,27 @@ def test_a_list_of_languages_is_bounded(name: str) -> None:
     for bad in (["python"] * 1_000, ["p" * 10_000]):
         with pytest.raises(SettingsError, match=name):
             override(Settings(), {name: bad})
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("DG_LSP_EFORT", "did you mean DG_LSP_EFFORT?"),
+        ("DG_LSP_CHECKPOINTS", "did you mean DG_LSP_CHECKPOINT?"),
+        ("DG_LSP_ENGINEURL", "did you mean DG_LSP_ENGINE_URL?"),
+        ("dg_lsp_seed", "did you mean DG_LSP_SEED?"),
+        ("DG_LSP_RUNTIMEDIR", "did you mean DG_LSP_RUNTIME_DIR?"),
+        ("DG_LSP_COLOUR_OF_THE_SKY", "no setting has such a name"),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_that_is(name: str, advice: str) -> None:
+    (sentence,) = unknown_variables({name: "secret value", "PATH": "/bin", "DG_LSP_EFFORT": "low"})
+    assert sentence == f"the environment variable {name} has no effect; {advice}"
+
+
+def test_no_variable_that_has_an_effect_is_said_to_have_none() -> None:
+    known = {f"DG_LSP_{f.name.upper()}": "" for f in fields(Settings)}
+    assert unknown_variables({**known, "DG_LSP_RUNTIME_DIR": "/tmp", "HOME": "/"}) == []
 
 
 NO_FILES = """

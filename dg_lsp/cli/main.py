@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
+    from dg_lsp.cli.options import say
+    from dg_lsp.settings import unknown_variables
     from dg_lsp.text.languages.python import ignore_warnings
 
     ignore_warnings()
@@ -96,6 +98,8 @@ def _run(argv: Sequence[str]) -> int:
     arguments, unknown = parser.parse_known_args(argv[1:])
     if unknown:
         return _error(f"unknown argument {unknown[0]!r}; see dg-lsp {name} --help")
+    for sentence in unknown_variables():
+        say(sentence)
     return int(work.run(arguments))
 
 

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override
+from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override, variable_of
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
 _MODEL = ("checkpoint", "device", "weight_bits", "effort", "seed", "deadline", "threads")
@@ -36,7 +36,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
         default = getattr(Settings(), name)
         shown = ", ".join(default) if isinstance(default, tuple) else str(default)
         words = {"": "none", "True": "on", "False": "off"}
-        sentence = f"{help_of(name)} (default: {words.get(shown, shown)}, or what DG_LSP_{name.upper()} says)"
+        sentence = f"{help_of(name)} (default: {words.get(shown, shown)}, or what {variable_of(name)} says)"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, named, prompt_of
 from dg_lsp.engine.choice import resolve
-from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override
+from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override, variable_of
 from dg_lsp.text.languages.language import is_plain
 
 # Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
@@ -73,7 +73,7 @@ def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
     if name in of_machine() and changed != settings:
         raise SettingsError(
             f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
-            f"DG_LSP_{name.upper()} or in the initialization options"
+            f"{variable_of(name)} or in the initialization options"
         )
     return changed
 

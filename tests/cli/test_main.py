@@ -201,6 +201,15 @@ def test_options_come_before_the_environment(monkeypatch, file):
     assert (settings.seed, settings.effort, settings.deadline) == (5, "high", 2.5)
 
 
+def test_a_variable_that_is_no_setting_is_warned_of_once(monkeypatch, capsys, file):
+    install(monkeypatch, "return a + b")
+    monkeypatch.setenv("DG_LSP_EFORT", "high")
+    assert main(["fill", f"{file}::add"]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("DG_LSP_EFORT has no effect; did you mean DG_LSP_EFFORT?") == 1
+    assert "EFORT" not in said.out
+
+
 def test_json_is_one_object_with_everything(monkeypatch, capsys, file):
     install(monkeypatch, "return a + b")
     assert main(["fill", f"{file}::add", "--json"]) == 0
