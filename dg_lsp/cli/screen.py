@@ -41,7 +41,7 @@ def around(draft: Draft, prefix: str, suffix: str) -> Context:
 
 
 def mean_entropy(draft: Draft) -> float:
-    """Return the mean entropy of the free runs in nats, weighted by their characters; 0 if nothing is free."""
+    """Return the mean entropy of the free runs in nats, weighted by their characters; 0 if none was denoised."""
     free = [(len(run.text) or 1, run.entropy) for run in draft.runs if not run.anchored]
     return sum(n * e for n, e in free) / sum(n for n, _ in free) if free else 0.0
 
@@ -175,7 +175,11 @@ def _legend(*, colours: bool) -> Text:
 def _progress(draft: Draft) -> str:
     if not draft.runs:
         return f"encoding, searching the length  {draft.milliseconds:.0f} ms"
-    return f"step {draft.step}  {draft.milliseconds:.0f} ms  mean entropy {mean_entropy(draft):.2f}"
+    # A text that was written from left to right has no entropy, and a noisy canvas always has some.
+    entropy = mean_entropy(draft)
+    return f"step {draft.step}  {draft.milliseconds:.0f} ms" + (
+        f"  mean entropy {entropy:.2f}" if entropy else ""
+    )
 
 
 def _harmless(character: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from dg_lsp.cli.screen import Context, Screen, around, mean_entropy, page, picture, visible
+from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.text.messages import Draft, Run
 
 HEAD = Run("    return ", anchored=True, accepted=True, entropy=0.0)
@@ -42,6 +43,11 @@ def test_the_last_line_says_step_time_and_mean_entropy():
     # Nine sure and four unsure characters: 6.0 * 4 / 13.
     assert plain().splitlines()[-1] == "step 7  312 ms  mean entropy 1.85"
     assert "searching the length" in plain(SEARCH)
+
+
+def test_a_draft_that_was_not_denoised_has_no_entropy():
+    draft = draft_of(3, "max(words)", Clock(None))
+    assert re.fullmatch(r"step 3  \d+ ms", plain(draft).splitlines()[-1])
 
 
 def test_the_context_is_around_the_canvas():
