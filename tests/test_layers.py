@@ -130,6 +130,14 @@ def test_a_module_imports_only_what_its_layer_may(module: str) -> None:
             assert package in theirs, f"{module} must not import {package}"
 
 
+def test_no_module_imports_a_private_module_of_another_package() -> None:
+    foreign = {
+        name: module for module in MODULES for name in imports(module) if not name.startswith("dg_lsp")
+    }
+    private = {name: module for name, module in foreign.items() if re.search(r"\._[a-z]", name)}
+    assert not private
+
+
 @pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("dg_lsp.text.") and m.count(".") > 2])
 def test_a_room_of_text_imports_only_rooms_before_it(module: str) -> None:
     room = module.split(".")[2]
