@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.budget import bounded, check
@@ -16,7 +16,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.languages.language import UnknownLanguage, load_language
+from dg_lsp.text.languages.language import Language, UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.classes import Place, Source, source_of
 from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
@@ -35,8 +35,9 @@ from dg_lsp.text.repeats.signatures import (
     header_places,
     parameters_of,
 )
+from dg_lsp.text.syntax.items import member_alone
 from dg_lsp.text.syntax.lexer import line_end, line_start
-from dg_lsp.text.syntax.names import binding, name_at
+from dg_lsp.text.syntax.names import binding, is_class, name_at
 from dg_lsp.text.syntax.repair import cost_of
 
 # A document of more bytes than this is never looked at.
@@ -132,7 +133,10 @@ def is_sound(document: Document, edit: Edit) -> bool:
     with suppress(Unreadable):
         tree = tree_of(language, document)
         new = language.reparse(tree, data, (edit.start, edit.end), text)
-        if new.root_node.has_error and cost_of(new) > cost_of(tree):
+        # A parser may take sound code for a part of broken code beside it, whose cost grows with its length.
+        if cost_of(new) > (before := cost_of(tree)) and not (
+            before and _is_sound_alone(language, data, edit)
+        ):
             return False
         if language.name != "python":
             return True
@@ -142,6 +146,14 @@ def is_sound(document: Document, edit: Edit) -> bool:
         then = data[start : edit.start] + text + data[edit.end : stop]
         return complaint(data[start:stop]) is not None or complaint(then) is None
     return False
+
+
+def _is_sound_alone(language: Language, data: bytes, edit: Edit) -> bool:
+    """Return whether the function around `edit` has no syntax error before it and after it, read alone."""
+    text = member_alone(language, data, edit.start)
+    tree = language.parse(text)
+    new = language.reparse(tree, text, (edit.start, edit.end), edit.text.encode("utf-8"))
+    return not tree.root_node.has_error and not new.root_node.has_error
 
 
 def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
@@ -222,6 +234,7 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
     """Yield the places of the first rule that finds any."""
     at = typed.spans[_last(typed)]
     if _is_broken(source, typed):
+        yield from _renamed_alone(source, typed, bursts)
         return
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
@@ -318,6 +331,26 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
             yield from replaced_places(source, renamed, lines, twice=twice)
     if not done:
         yield from _imported(source, typed, others)
+
+
+def _renamed_alone(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Place]:
+    """Yield the other places of a local name that was changed beside broken code, such as an unfinished function.
+
+    1. Read the function around the edit alone.  2. It must be sound, and bind each name that was changed.
+    """
+    # 1.
+    language, data = source.language, source.document.data
+    text = member_alone(language, data, typed.spans[_last(typed)].now)
+    near = replace(source, root=language.parse(text).root_node, known={})
+    # 2.
+    if _is_broken(near, typed):
+        return
+    for span, (old, new) in zip(typed.spans, typed.core, strict=True):
+        name = name_at(language, near.root, span.now, span.stop)
+        scope = binding(language, name, (*near.names(old), *near.names(new))) if name is not None else None
+        if scope is None or scope.parent is None or is_class(language, scope):
+            return
+    yield from _renamed(near, typed, bursts, ())
 
 
 def _imported(source: Source, typed: Typed, others: Sequence[Document]) -> Iterator[Place]:

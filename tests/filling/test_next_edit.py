@@ -183,6 +183,48 @@ def test_of_a_member_that_two_classes_have_the_own_uses_are_renamed() -> None:
     assert result.right and len(result.offered) == 1
 
 
+TOTAL = {
+    "a.py": "def total(values):\n    kept = [v for v in values if v]\n    return sum(kept) / len(values)\n",
+    "a.ts": "function total(values: number[]) {\n  const kept = values.filter(Boolean);\n  return kept.length;\n}\n",
+    "b.py": "class Shop:\n    def total(self, values):\n        kept = len(values)\n        return kept\n",
+}
+UNFINISHED = {
+    "a.py": ("def f(a, b\n", "def f(a):\n    print(a,\n", "def f(a):\n    return {'a': a,\n", "class F\n"),
+    "a.ts": ("function f(\n", "function f(a) {\n", "function f(a) {\n  const x = a +\n}\n"),
+    "b.py": ("    def f(self\n", "    def f(self):\n        self.\n", "    def f(self):\n        x = 'abc\n"),
+}
+BESIDE = [(name, broken) for name, texts in UNFINISHED.items() for broken in texts]
+
+
+@pytest.mark.parametrize(("name", "broken"), BESIDE)
+@pytest.mark.parametrize("order", ["above", "below"])
+def test_a_parameter_is_renamed_beside_an_unfinished_function(name: str, broken: str, order: str) -> None:
+    text = TOTAL[name]
+    head, rest = text.split("\n", 1) if name == "b.py" else ("", text)
+    parts = [broken, rest] if order == "above" else [rest, broken]
+    whole = (head and head + "\n") + "\n".join(parts)
+    changed = [(line, line.replace("values", "numbers")) for line in text.splitlines() if "values" in line]
+    assert right(name, whole, changed[:1], changed[1:])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Its uses in the broken part are not seen.
+        ("def total(values):", "def count(values):"),
+        ("    return total(values) + LIMIT", "    return total(values) + MOST"),
+        # The edit is in the broken part.
+        ("def unfinished(first, second", "def unfinished(former, second"),
+    ],
+)
+def test_only_what_a_sound_function_binds_is_renamed_beside_broken_code(old: str, new: str) -> None:
+    text = (
+        "LIMIT = 3\n\n\ndef unfinished(first, second\n    return total(first) + first + LIMIT\n\n\n"
+        "def total(values):\n    return total(values) + LIMIT\n"
+    )
+    assert right("a.py", text, [(old, new)], [])
+
+
 def test_two_edits_in_two_blocks_are_repeated_in_a_third_one() -> None:
     text = (
         "class T {\n"

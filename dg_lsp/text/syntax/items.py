@@ -235,14 +235,14 @@ def _with_above(language: Language, data: bytes, line: int, space: bytes) -> int
 
 
 @lru_cache(maxsize=4)
-def focus(language: Language, data: bytes, offset: int) -> bytes:
-    """`data`, one item of a file, in which only the member around `offset` is left; `data` itself where it is short.
+def focus(language: Language, data: bytes, offset: int, longest: int = LONG) -> bytes:
+    """`data`, one item of a file, in which only the member around `offset` is left; all of it up to `longest` bytes.
 
     The others become blanks of the same length, so that offsets stay: in a long class a cursor in its third method
     leaves the class's head, that method and its end.
     """
     item = 0, len(data)
-    while item[1] - item[0] > LONG and (inside := _inside(language, data, item, offset)):
+    while item[1] - item[0] > longest and (inside := _inside(language, data, item, offset)):
         check()
         start, stop, space = inside
         above = max(item_above(language, data, offset, space), start)
@@ -263,6 +263,16 @@ def member_around(language: Language, item: bytes, offset: int) -> bytes:
     """`focus` of an `item` that is too long to read, where nothing below the line of `offset` continues that line."""
     kept = focus(language, item[:offset] + b";" + item[offset:], offset)
     return kept[:offset] + kept[offset + 1 :]
+
+
+def member_alone(language: Language, data: bytes, offset: int) -> bytes:
+    """`data`, a file, in which only the member around `offset` is left, or the top-level item where it is in no class.
+
+    All else becomes blanks, so that offsets stay, and nothing that is broken there is read.
+    """
+    start, stop = top_level_item(language, data, offset)
+    item = focus(language, data[start:stop], offset - start, 0)
+    return data[:start].translate(BLANKS) + item + data[stop:].translate(BLANKS)
 
 
 def _inside(language: Language, data: bytes, item: lexer.Span, offset: int) -> tuple[int, int, bytes] | None:
