@@ -26,7 +26,8 @@ Every setting has a default, so none needs to be given. A later entry of this li
 4. for the server: the client's `initializationOptions`, then its settings in the section `{SECTION}`.
 
 A value that cannot be used is named in a message, and the value below it holds. Editors write names in camel case
-(`prefixBytes`); snake case is taken, too.
+(`prefixBytes`); snake case is taken, too. A variable `DG_LSP_...` that is no setting has no effect, and a line on stderr,
+which is the server's log in an editor, names the nearest that is one.
 
 | setting | default | environment variable | editor setting | command line |
 |---|---|---|---|---|
