@@ -16,7 +16,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.languages.language import Language, UnknownLanguage, load_language
+from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.classes import Place, Source, source_of
 from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
@@ -133,10 +133,7 @@ def is_sound(document: Document, edit: Edit) -> bool:
     with suppress(Unreadable):
         tree = tree_of(language, document)
         new = language.reparse(tree, data, (edit.start, edit.end), text)
-        # A parser may take sound code for a part of broken code beside it, whose cost grows with its length.
-        if cost_of(new) > (before := cost_of(tree)) and not (
-            before and _is_sound_alone(language, data, edit)
-        ):
+        if cost_of(new) > cost_of(tree) and not _is_sound_alone(source_of(document), edit):
             return False
         if language.name != "python":
             return True
@@ -148,12 +145,17 @@ def is_sound(document: Document, edit: Edit) -> bool:
     return False
 
 
-def _is_sound_alone(language: Language, data: bytes, edit: Edit) -> bool:
-    """Return whether the function around `edit` has no syntax error before it and after it, read alone."""
-    text = member_alone(language, data, edit.start)
-    tree = language.parse(text)
-    new = language.reparse(tree, text, (edit.start, edit.end), edit.text.encode("utf-8"))
-    return not tree.root_node.has_error and not new.root_node.has_error
+def _is_sound_alone(source: Source, edit: Edit) -> bool:
+    """Return whether the function around `edit` has no syntax error before it and after it, read alone.
+
+    A tree with errors may take sound code for a part of broken code beside it, whose cost grows with its length.
+    """
+    if not source.root.has_error:
+        return False
+    text = member_alone(source.language, source.document.data, edit.start)
+    alone = source.language.parse(text)
+    new = source.language.reparse(alone, text, (edit.start, edit.end), edit.text.encode("utf-8"))
+    return not alone.root_node.has_error and not new.root_node.has_error
 
 
 def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
