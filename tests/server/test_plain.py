@@ -34,6 +34,23 @@ def test_plain_languages_and_fences_get_ghost_text(wire: Wire) -> None:
     assert not ghost(wire, "dotenv", "A=‸\n")
 
 
+@pytest.mark.parametrize(
+    ("language", "marked"),
+    [
+        ("json", '{"name": "‸"}\n'),
+        ("json", '{"name": "a", "‸": 1}\n'),
+        ("json", '{"name": "one", "other": "on‸"}\n'),
+        ("yaml", 'name: "‸"\n'),
+        ("toml", 'name = "‸"\n'),
+        ("html", '<p class="‸">a</p>\n'),
+    ],
+)
+def test_a_key_or_value_in_quotes_is_no_prose(language: str, marked: str, wire: Wire) -> None:
+    wire.initialize()
+    assert ghost(wire, language, marked)
+    assert not ghost(wire, "sql", "SELECT 'so ‸' FROM t;\n") and wire.logged("by the setting prose")
+
+
 def test_the_command_fills_a_fence_at_the_places_of_the_file(wire: Wire) -> None:
     wire.initialize()
     ghost(wire, "markdown", "# Use\n\n```py\ndef f():\n    ‸\n```\n")

@@ -132,7 +132,7 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
         if reason := convert.not_inline(document, cursor, gap):
             raise NoGap(reason)
         prose = _is_prose(gap)
-        if spot.automatic and prose and not settings.prose:
+        if spot.automatic and prose and not (settings.prose or _is_data(document, gap)):
             raise NoGap("ghost text in comments and strings is switched off by the setting prose")
         if not prose and half_word(document.data, cursor):
             beside = context.workspace.beside(document)
@@ -225,6 +225,11 @@ def _is_prose(gap: Gap) -> bool:
     """Return whether the cursor is in a comment or a string; code for a comment begins on the line below it."""
     asked_for = gap.kind == "statement" and gap.insert_before.startswith(("\n", "\r"))
     return asked_for or gap.kind in (*STRINGS, "comment")
+
+
+def _is_data(document: Document, gap: Gap) -> bool:
+    """Return whether the gap is in a key or value of a language whose strings are its code, such as JSON."""
+    return gap.kind in STRINGS and load_language(document.language).plain.data
 
 
 def _completes(gap: Gap, text: str) -> bool:
