@@ -5,11 +5,14 @@ from typing import cast
 
 import pytest
 
+from dg_lsp.filling.fill import ONE, finish, prepare
+from dg_lsp.model.candidates import Candidate, checked
+from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.fit import make_edit
 from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_gap, find_gaps, find_named
 from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Kind, Wanted
+from dg_lsp.text.messages import Fill, Kind, Wanted
 
 
 def document(text: str) -> Document:
@@ -131,6 +134,33 @@ TYPED = {
     "a class body": ("class A:\n    |\n", "class A:\n    <>\n", "class_body"),
     "a loop's body": ("for x in y:\n    |\nz\n", "for x in y:\n    <>\nz\n", "block"),
 }
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "fill"),
+    [
+        ("def f(|", "def f(<>{:}", "self, x: int) -> str"),
+        ("def f(self, |", "def f(self, <>{:}", "x: int) -> str"),
+        ("async def f(self)|", "async def f(self)<>{:}", " -> dict[str, int]"),
+        ("def f(self) |", "def f(self) <>{:}", "-> None"),
+        ("def f(|)", "def f(<>)", "self"),
+        ("x = f(|", "x = f(<>{)}", "self"),
+        ("x = f(self)|", "x = f(self)<>", "[0]"),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "\n        return 1", "\n\n    def h(self) -> int:\n        return 1"])
+def test_a_header_may_name_its_type_where_others_of_the_file_do(
+    line: str, wanted: str, fill: str, below: str
+) -> None:
+    above = "class A:\n    def g(self) -> str:\n        return self.x\n\n    "
+    found = document(f"{above}{line.replace('|', '')}{below}\n")
+    gap = find_gap(found, len(above) + line.index("|"))
+    assert marked(found, gap) == f"{above}{wanted}{below}\n"
+    request, _ = prepare(found, gap, Settings(), ONE)
+    assert not checked(request, Candidate(fill, {"drafted": 0})).refusal
+    outcome = finish(found, gap, Fill(fill))
+    assert outcome.edit is not None and outcome.edit.text == fill + gap.insert_after
+    assert "{:}" not in shown(f"{above.replace(' -> str', '')}{line}\n")
 
 
 @pytest.mark.parametrize("name", TYPED)

@@ -9,6 +9,7 @@ from dg_lsp.text.analysis import Analysis
 from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.gaps.body import BLANK
 from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import code_end
@@ -252,6 +253,23 @@ def with_owed(analysis: Analysis, gap: Gap) -> Gap:
             return replace(gap, owed=text[kept:].decode())
         kept = kept if token.kind in BLANK else token.end
     return gap
+
+
+def up_to_colon(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap`, up to the colon of a header of Python where other functions of the file name the types they return.
+
+    Behind `def f(|` only `:` is inserted then, and not `):`, so that the fill may be `x) -> int`; so it is behind
+    `def f(x)|`.
+    """
+    data, line = analysis.document.data, analysis.line
+    if analysis.language.name != "python" or line.behind.strip() or not python.RETURNS.search(data):
+        return gap
+    in_brackets = gap.kind == "parameters" and gap.insert_after == "):"
+    opened = any(at >= line.start for at in analysis.state.opened)
+    behind = gap.kind == "rest_of_line" and line.before.rstrip().endswith(b")") and not opened
+    if not (in_brackets or behind) or not python.DEF.match(line.before.lstrip()):
+        return gap
+    return replace(gap, kind="rest_of_line", insert_after=":")
 
 
 def is_todo(analysis: Analysis) -> bool:

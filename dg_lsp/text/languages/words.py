@@ -98,7 +98,8 @@ class Plain:
 
     brackets: those that are in pairs. tags: a pattern of what begins and ends an element, but for the elements `alone`.
     opens: the end of a line below which an empty block may be. closings: words that close a block. fillers: texts that
-    may complete a line; {0} is a name behind the gap, the first group of `names`. data: its strings are keys and values.
+    may complete a line; {0} is a name behind the gap, the first group of `names`. data: its strings are keys and
+    values.
     """
 
     brackets: bytes = b"()[]{}"
