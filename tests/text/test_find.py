@@ -163,6 +163,27 @@ def test_a_header_may_name_its_type_where_others_of_the_file_do(
     assert "{:}" not in shown(f"{above.replace(' -> str', '')}{line}\n")
 
 
+@pytest.mark.parametrize(
+    ("language", "header", "line", "after"),
+    [
+        ("java", "public class A {", "int f(", ")"),
+        ("java", "public class A {", "abstract int f(", ");"),
+        ("java", "interface A {", "int f(", ");"),
+        ("csharp", "class A : B\n{", "int F(int a, ", ")"),
+        ("csharp", "interface A\n{", "int F(", ");"),
+        ("cpp", "class A {", "int f(", ");"),
+    ],
+)
+def test_a_header_that_needs_a_body_does_not_end(language: str, header: str, line: str, after: str) -> None:
+    text = f"{header}\n  int g;\n\n  {line}"
+    end = "\n};\n" if language == "cpp" else "\n}\n"
+    found = Document("file:///a", language, 0, f"{text}{end}".encode())
+    gap = find_gap(found, len(text.encode()))
+    assert (gap.kind, gap.insert_after) == ("parameters", after)
+    outcome = finish(found, gap, Fill("int b"))
+    assert outcome.edit is not None and outcome.edit.text == f"int b{after}"
+
+
 @pytest.mark.parametrize("name", TYPED)
 def test_a_cursor_without_a_wish_means(name: str) -> None:
     text, wanted, kind = TYPED[name]

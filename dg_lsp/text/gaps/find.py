@@ -80,8 +80,9 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     gap = gap or _gap_in(analysis, kind)
     # A body that was asked for is closed; any other fill ends with its line.
     gap = gap if kind in BODIES else parts.with_owed(analysis, gap)
-    gap = parts.up_to_colon(analysis, gap) if kind is None else gap
-    return gap if kind is None else replace(gap, asked=True)
+    if kind is not None:
+        return replace(gap, asked=True)
+    return parts.without_end_of_header(analysis, parts.up_to_colon(analysis, gap))
 
 
 @bounded

@@ -45,6 +45,8 @@ _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
 _BEHIND = (b")", b"]", b"}", b"{", b";")
 # What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
 _CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*(?:[:;](?!_g_))?")
+# Words of a header without a body, in a class whose other functions have bodies.
+_BODILESS = re.compile(rb"\b(?:abstract|native|extern|partial)\b")
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
 
 
@@ -272,6 +274,17 @@ def up_to_colon(analysis: Analysis, gap: Gap) -> Gap:
     return replace(gap, kind="rest_of_line", insert_after=":")
 
 
+def without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap` in the parameters of a function that has a body, without the `;` behind them: a class has no others.
+
+    In a class of Java `)` is inserted behind `int f(|`, and in an interface `);`.
+    """
+    bodied = analysis.language.words.bodied.match(_owner(analysis))
+    if gap.kind != "parameters" or not bodied or _BODILESS.search(analysis.line.before):
+        return gap
+    return replace(gap, insert_after=gap.insert_after.removesuffix(";"))
+
+
 def is_todo(analysis: Analysis) -> bool:
     """Return whether the comment that is open at the cursor ends there and asks for code below it."""
     state, data, offset = analysis.state, analysis.document.data, analysis.offset
@@ -456,16 +469,20 @@ def _text_of(analysis: Analysis, region: Region) -> Span:
 
 def _begins_body(analysis: Analysis) -> bool:
     """Return whether the line at the cursor is a header that still needs its body; in a Rust trait it may have none."""
-    data, cursor = analysis.data, analysis.cursor
-    if not data.endswith(analysis.language.words.headers[-1], *analysis.inserted):
+    if not analysis.data.endswith(analysis.language.words.headers[-1], *analysis.inserted):
         return False
-    classes = [
-        body.header
-        for body in analysis.bodies
-        if body.header.owner == "class" and body.header.opens <= cursor <= body.stop
-    ]
+    return b"trait " not in _owner(analysis)
+
+
+def _owner(analysis: Analysis) -> bytes:
+    """The header of the innermost class around the cursor; empty outside of all classes."""
+    cursor, headers = (
+        analysis.cursor,
+        (body.header for body in analysis.bodies if body.stop >= analysis.cursor),
+    )
+    classes = [header for header in headers if header.owner == "class" and header.opens <= cursor]
     innermost = max(classes, key=lambda header: header.opens, default=None)
-    return innermost is None or b"trait " not in data[innermost.define : innermost.opens]
+    return b"" if innermost is None else analysis.data[innermost.define : innermost.opens]
 
 
 def _is_body_value(analysis: Analysis) -> bool:
