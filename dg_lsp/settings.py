@@ -178,8 +178,8 @@ class Settings:
         True,
         "look for fills in other files of the project, too: open documents and, after they were read in "
         "the background, the workspace's folders, without excluded files, hidden folders and those of "
-        "packages and builds. A code model on this machine also reads the lines edited or looked at last in open "
-        "documents",
+        "packages and builds. A code model on this machine also reads the lines edited, copied or "
+        "looked at last in open documents",
     )
     definition_bytes: int = _option(
         4_000,

@@ -53,6 +53,8 @@ _HANDLERS: dict[str, Handler] = {
     "dg-lsp/dismissed": feedback.dismissed,
     "dg-lsp/models": models.models,
     "dg-lsp/used": feedback.used,
+    "dg-lsp/yanked": feedback.yanked,
+    "dg-lsp/left": feedback.left,
     "dg-lsp/nextEdit": next_edit,
     "dg-lsp/nextEdit/dismiss": dismiss,
 }

@@ -140,7 +140,7 @@ class Documents:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
         self._changes += 1
         document.version, document.snapshot, document.edited = version, None, self._changes
-        document.place = None
+        document.place = document.copied = None
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
             document.history = begun(utf8(document.buffer.text))
@@ -182,14 +182,29 @@ class Documents:
             self._changes += 1
             found.place, found.edited = line, self._changes
 
+    def copy(self, uri: str, lines: tuple[int, int]) -> None:
+        """Note that the user has copied text in `lines`, the first and the last one, of the document `uri`."""
+        if (found := self._open.get(uri)) is not None:
+            self._changes += 1
+            found.copied, found.edited = lines, self._changes
+
     def place(self, uri: str) -> int | None:
         """Return the line of the document `uri` where the user was after its last change; None if that is not known."""
         found = self._open.get(uri)
         return found.place if found else None
 
+    def copied(self, uri: str) -> tuple[int, int] | None:
+        """Return the lines of the document `uri` that were copied after its last change; None if none were."""
+        found = self._open.get(uri)
+        return found.copied if found else None
+
     def edited(self) -> list[str]:
-        """Return the uris of the documents that were edited or visited, the last one at the end."""
-        found = (uri for uri, one in self._open.items() if one.bursts.recent or one.place is not None)
+        """Return the uris of the documents that were edited, copied from or visited, the last one at the end."""
+
+        def known(one: _Open) -> bool:
+            return bool(one.bursts.recent) or one.place is not None or one.copied is not None
+
+        found = (uri for uri, one in self._open.items() if known(one))
         return sorted(found, key=lambda uri: self._open[uri].edited)
 
     def fingerprint(self, uri: str) -> int:
@@ -217,12 +232,12 @@ class _Open:
 
     key: the spelling that all uris of the same file share. snapshot: the last one; None after a change. history: the
     older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many. bursts:
-    the recent edits. edited: how many changes and visits all documents had got with its last one. place: the line of
-    the last visit since the last change.
+    the recent edits. edited: how many changes, copies and visits all documents had got with its last one. place: the
+    line of the last visit since the last change; copied: the lines of the last copy since then.
     """
 
     __slots__ = (
-        "buffer", "bursts", "changes", "edited", "history", "key", "language", "place", "snapshot", "version",
+        "buffer", "bursts", "changes", "copied", "edited", "history", "key", "language", "place", "snapshot", "version",
     )  # fmt: skip
 
     def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
@@ -233,6 +248,7 @@ class _Open:
         self.bursts = Bursts()
         self.edited = 0
         self.place: int | None = None
+        self.copied: tuple[int, int] | None = None
 
     def apply(self, change: Change, encoding: Encoding) -> None:
         """Apply `change` to the text, and record the bytes that it changed."""

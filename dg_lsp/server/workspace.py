@@ -112,11 +112,14 @@ class Workspace:
         return found
 
     def edited_beside(self, document: Document) -> tuple[Edited, ...]:
-        """Return the other open documents that were edited or visited and may be read, the last one last."""
-        found = {one.uri: one for one in self.beside(document)}
-        uris = [uri for uri in self.documents.edited() if uri in found]
+        """Return the other open documents that were used and may be read, the one used last at the end."""
         documents = self.documents
-        return tuple((found[uri], documents.bursts(uri), documents.place(uri)) for uri in uris)
+        found = {one.uri: one for one in self.beside(document)}
+        return tuple(
+            Edited(found[uri], documents.bursts(uri), documents.place(uri), documents.copied(uri))
+            for uri in documents.edited()
+            if uri in found
+        )
 
     def off(self, uri: str) -> str:
         """Return why the document `uri` gets no automatic ghost text, as a sentence; empty if it does."""

@@ -255,6 +255,29 @@ def test_each_use_of_ghost_text_is_reported_once(editor: Editor) -> None:
     assert (shown[19], shown[37], shown[3]) == (1, 2, 1)
 
 
+def test_yanked_lines_and_the_place_that_was_left_are_reported(editor: Editor) -> None:
+    def yanks() -> list[tuple[int, int]]:
+        spans = [one["range"] for one in told(editor, "dg-lsp/yanked")]
+        return [(span["start"]["line"], span["end"]["line"]) for span in spans]
+
+    editor.keys("<Esc>1Gyj")
+    editor.wait(lambda: yanks() == [(0, 2)], f"reported: {yanks()}")
+    # Half a line, and of several yanks that come together the last one.
+    editor.keys("3Gyw1Gyy3G0vey")
+    editor.wait(lambda: yanks() == [(0, 2), (2, 3)], f"reported: {yanks()}")
+    # No lines to look at: deleted ones, those of a yank behind which the text changes, and the black hole's.
+    editor.keys('3Gdd"_yy1Gyyp')
+    time.sleep(0.4)
+    assert yanks() == [(0, 2), (2, 3)]
+    editor.keys("3G:enew!<CR>")
+    editor.wait(lambda: told(editor, "dg-lsp/left"), "the place that was left is not reported")
+    (params,) = told(editor, "dg-lsp/left")
+    assert params["position"]["line"] == 2 and params["textDocument"]["uri"].endswith("ghost.py")
+    editor.keys("ione two<Esc>yy")
+    time.sleep(0.4)
+    assert yanks() == [(0, 2), (2, 3)], "a buffer that is not served has no lines for the server"
+
+
 def test_ghost_text_goes_with_insert_mode_and_the_buffer(editor: Editor) -> None:
     editor.keys("total = ")
     shows(editor, "first + second")

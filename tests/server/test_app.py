@@ -202,6 +202,16 @@ def test_prose_is_completed_where_a_setting_says_so(start: Start) -> None:
     assert ghost(wire, 1, {"line": 0, "character": 14})
 
 
+@pytest.mark.parametrize("method", ["dg-lsp/yanked", "dg-lsp/left", "dg-lsp/used", "dg-lsp/dismissed"])
+def test_a_notification_about_a_document_that_is_not_open_is_ignored(start: Start, method: str) -> None:
+    wire = start()
+    uri, at = "file:///w/unknown.py", {"line": 0, "character": 0}
+    about = {"uri": uri, "textDocument": {"uri": uri}, "position": at, "range": {"start": at, "end": at}}
+    wire.send(notification(method, {**about, "kind": "tab", "characters": 1, "text": "x"}))
+    assert wire.logged(f"ignored a notification {method} (NoGap)")
+    assert ghost(wire, 1, AT_X)
+
+
 def test_what_was_dismissed_is_not_offered_again_at_its_place(start: Start) -> None:
     wire = start()
     (item,) = ghost(wire, 1, AT_X)

@@ -16,6 +16,7 @@ from dg_lsp.filling.project import Rules, index_near, may_be_read
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import documents as handler
 from dg_lsp.server.handlers.code_action import code_action
+from dg_lsp.server.handlers.feedback import left, yanked
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
@@ -240,6 +241,53 @@ def test_recent_edits_of_other_documents_are_sent_as_long_as_these_are_open_and_
             window.workspace.settings = before
         window.close(plan)
         assert await sent() == []
+
+    run(work)
+
+
+def test_copied_lines_and_places_left_are_sent_once_a_client_reports_them(tmp_path: Path) -> None:
+    (tmp_path / "dg_lsp.json").write_text('{"prompt": "fim"}')
+    lines = [f"x{n} = {n}" for n in range(60)]
+
+    def around(*spans: tuple[int, int]) -> list[str]:
+        return ["".join(f"{line}\n" for first, last in spans for line in lines[first:last])]
+
+    async def work() -> None:
+        window = Window([tmp_path], Settings(checkpoint=str(tmp_path)))
+        own, plan = tmp_path / "own.py", tmp_path / "plan.py"
+        window.open(own, OWN)
+        window.open(plan, "\n".join(lines))
+        about = {"textDocument": {"uri": plan.as_uri()}}
+
+        async def sent() -> list[str]:
+            document, settings = window.workspace.document(own.as_uri()), window.workspace.settings
+            await window.session.fill(document, find_gap(document, 9), settings, lambda _: None, "fill")
+            return [piece.text for piece in window.engine.requests[-1].context]
+
+        async def tell(handler: Callable[..., Any], **params: Any) -> None:
+            await handler(window.context, about | params)
+
+        def span(first: int, last: int) -> dict[str, Any]:
+            return {name: {"line": n, "character": 0} for name, n in (("start", first), ("end", last))}
+
+        await tell(yanked, range=span(30, 32))
+        assert await sent() == around((28, 40))
+        await tell(left, position={"line": 4, "character": 1})
+        assert await sent() == around((2, 14), (30, 32))
+        # The lines of a range that goes backwards, of none, and of one beyond the end.
+        for given, copied in (((52, 50), (50, 52)), ((20, 20), (20, 21)), ((59, 99), (59, 60))):
+            await tell(yanked, range=span(*given))
+            assert await sent() == around((2, 14), copied)
+        window.session.configure({}, {"exclude": ["plan.*"]})
+        assert await sent() == []
+        wrong: tuple[Any, ...] = (None, [], {"line": "a"}, {"line": 9, "character": 0})
+        for place in wrong:
+            await tell(yanked, range={"start": place, "end": place})
+            await tell(left, position=place)
+        await tell(yanked)
+        await yanked(window.context, [])
+        window.session.configure({}, {})
+        assert await sent() == around((2, 14), (59, 60)), "of an excluded document nothing is noted"
 
     run(work)
 

@@ -28,7 +28,8 @@ def pieces(documents: Documents) -> list[tuple[str, str]]:
     for uri in documents.edited():
         document = documents.snapshot(uri)
         assert document is not None
-        found += [(document, documents.bursts(uri), documents.place(uri))] if uri != OWN else []
+        edited = Edited(document, documents.bursts(uri), documents.place(uri), documents.copied(uri))
+        found += [edited] if uri != OWN else []
     own = documents.snapshot(OWN)
     assert own is not None
     return [(piece.path, piece.text) for piece in recent_edits(own, found).pieces]
@@ -73,6 +74,32 @@ def test_the_lines_around_the_last_edit_are_a_piece_or_those_where_the_user_was_
     assert pieces(documents) == [("lib/other.py", "\n".join([lines[40], *lines[57:]]) + "\n")]
 
 
+def test_the_lines_that_were_copied_are_a_piece_until_their_document_changes() -> None:
+    documents, lines = opened(), [f"x{n} = {n}" for n in range(60)]
+    documents.open(OTHER, "python", 1, "\n".join(lines))
+    documents.copy(OTHER, (30, 31))
+    assert pieces(documents) == [("lib/other.py", "\n".join(lines[28:40]) + "\n")]
+    documents.visit(OTHER, 2)
+    assert pieces(documents) == [("lib/other.py", "\n".join([*lines[:12], *lines[30:32]]) + "\n")]
+    documents.copy(OTHER, (50, 500))
+    assert pieces(documents) == [("lib/other.py", "\n".join([*lines[:12], *lines[50:]]) + "\n")]
+    documents.copy("file:///p/unknown.py", (3, 3))
+    write(documents, OTHER, (40, 0), "y")
+    lines[40] = "yx40 = 40"
+    assert pieces(documents) == [("lib/other.py", "\n".join(lines[38:50]) + "\n")]
+
+
+def test_a_document_that_was_copied_from_last_is_the_last_piece() -> None:
+    documents = opened()
+    for uri in (OTHER, THIRD):
+        write(documents, uri, (4, 12), " + 1")
+    documents.copy(OTHER, (0, 0))
+    assert [(path, "import os" in text) for path, text in pieces(documents)] == [
+        ("third.py", False),
+        ("lib/other.py", True),
+    ]
+
+
 def test_of_a_long_edit_its_first_lines_are_sent_and_of_an_empty_one_nothing() -> None:
     documents = opened()
     write(documents, OTHER, (9, 0), "".join(f"x{n} = {n}\n" for n in range(40)))
@@ -88,6 +115,7 @@ def test_lines_with_a_secret_and_those_in_another_language_are_left_out() -> Non
     assert pieces(documents) == []
     write(documents, OTHER, (3, 9), "_name")
     documents.visit(OTHER, 9)
+    documents.copy(OTHER, (9, 9))
     assert pieces(documents) == [("lib/other.py", "def first_name(a):\n")]
 
 

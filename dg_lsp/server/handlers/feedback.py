@@ -1,4 +1,4 @@
-"""Feedback on ghost text: the notifications `dg-lsp/dismissed` and `dg-lsp/used`."""
+"""Notifications about the user: `dg-lsp/dismissed` and `dg-lsp/used` of ghost text, `dg-lsp/yanked`, `dg-lsp/left`."""
 
 import logging
 from typing import Any
@@ -41,3 +41,29 @@ async def used(context: Context, params: Any) -> None:
         return
     document, shown = snapshot.document, context.session.offers.shown(snapshot.document.uri)
     context.uses.note(document, snapshot.settings, (kind, characters), shown)
+
+
+async def yanked(context: Context, params: Any) -> None:
+    """Note which lines the user has copied; `params` has textDocument and range."""
+    try:
+        snapshot = context.around(context.workspace.document(params["textDocument"]["uri"]))
+        span = params["range"]
+        start, end = (snapshot.offset(position_of(span[name])) for name in ("start", "end"))
+    except _WRONG as error:
+        _log.info("ignored a notification dg-lsp/yanked (%s)", type(error).__name__)
+        return
+    document, (start, end) = snapshot.document, sorted((start, end))
+    # Behind a line end nothing of the next line is copied.
+    first, last = document.line_at(start), document.line_at(max(end - 1, start))
+    context.workspace.documents.copy(document.uri, (first, last))
+
+
+async def left(context: Context, params: Any) -> None:
+    """Note where the user has left a document; `params` has textDocument and position."""
+    try:
+        snapshot = context.around(context.workspace.document(params["textDocument"]["uri"]))
+        line = snapshot.document.line_at(snapshot.offset(position_of(params["position"])))
+    except _WRONG as error:
+        _log.info("ignored a notification dg-lsp/left (%s)", type(error).__name__)
+        return
+    context.workspace.documents.visit(snapshot.document.uri, line)

@@ -14,6 +14,7 @@ require("dg_lsp.keys").plugs()
 require("dg_lsp.suggestion").watch()
 require("dg_lsp.next_edit").watch()
 require("dg_lsp.fill").watch()
+require("dg_lsp.places").watch()
 require("dg_lsp.model").watch()
 require("dg_lsp.command").define()
 vim.api.nvim_create_autocmd("ColorScheme", {
