@@ -1,5 +1,6 @@
 """Next edits in a real Neovim with the real server: the mark, the keys, undo, ghost text and menus before them."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -149,3 +150,38 @@ def test_a_menu_keeps_the_key(editor: Editor) -> None:
     editor.wait(lambda: editor.sight().menu, "no menu")
     assert editor.rpc.exec_lua("return require('dg_lsp.next_edit').visible()") is False
     editor.keys("<C-E>")
+
+
+# The milliseconds from the last change of the text to the mark.
+WATCH = """
+_G.waits = {}
+local changed
+vim.api.nvim_buf_attach(0, false, { on_lines = function() changed = vim.uv.hrtime() end })
+local set, space = vim.api.nvim_buf_set_extmark, vim.api.nvim_create_namespace("dg_lsp.next_edit")
+vim.api.nvim_buf_set_extmark = function(buf, id, ...)
+  if id == space and changed then
+    table.insert(_G.waits, (vim.uv.hrtime() - changed) / 1e6)
+    changed = nil
+  end
+  return set(buf, id, ...)
+end
+"""
+
+
+LONG = "".join(TEXT.replace("area", f"area{n}").replace("width", f"width{n}") + "\n\n" for n in range(400))
+
+
+def test_in_a_long_file_the_mark_comes_soon_after_the_edit(editor: Editor) -> None:
+    begin(editor, LONG, "long.py")
+    editor.rpc.exec_lua(WATCH)
+    waits: list[float] = []
+    for number in range(0, 400, 50):
+        editor.keys(f"<Esc>{5 * number + 1}G0f(lcw")
+        for key in f"breadth{number}":
+            editor.keys(key)
+            time.sleep(0.12)
+        shows(editor, f"whole = width{number}breadth{number} * height")
+        waits = sorted(editor.rpc.exec_lua("return _G.waits"))
+    assert len(waits) >= 8
+    print(f"{len(waits)} marks: p50 {waits[len(waits) // 2]:.0f}, p95 {waits[-len(waits) // 20]:.0f} ms")
+    assert waits[len(waits) // 2] < 500

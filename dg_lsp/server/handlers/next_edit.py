@@ -82,10 +82,11 @@ async def _guessed(context: Context, document: Document, burst: Burst, cursor: i
     """Return the first edit that a loaded model finds likely to repeat `burst`; it is asked after a pause only."""
     session, bursts = context.session, context.workspace.documents.bursts(document.uri)
     with suppress(EngineError), within(UNASKED):
+        # The next key ends this, so while one types nobody asks for the engine's state.
+        await asyncio.sleep(_PAUSE)
         engine = await session.loaded()
         if engine is None:
             return None
-        await asyncio.sleep(_PAUSE)
         for guess in await asyncio.to_thread(guesses_for, document, bursts, cursor):
             left = session.repeats.left(document.uri, burst, [(document, guess.edit)])
             if left and await is_likely(engine, guess):

@@ -80,7 +80,8 @@ def rename_places(source: Source, renamed: Renamed, others: Sequence[Document]) 
     if source.language.own_words & {word.decode("utf-8", "replace") for word in (renamed.old, renamed.new)}:
         return
     # At a use a word of the file is rather another name that is meant.
-    word = rb"(?<![\w$\x80-\xff])%b[\w$\x80-\xff]" % re.escape(renamed.new)
+    new = re.escape(renamed.new)
+    word = rb"%b(?<![\w$\x80-\xff]%b)[\w$\x80-\xff]" % (new, new)
     known = words_like(renamed.new, source.document.data) > renamed.count
     known = known or (renamed.typing and re.search(word, source.document.data) is not None)
     if edited.scope is None and (known or not renamed.alone):

@@ -46,7 +46,9 @@ class Name:
 
 def whole(word: bytes) -> re.Pattern[bytes]:
     """Return the pattern of `word` where it is no part of a longer word."""
-    return re.compile(rb"(?<![\w$\x80-\xff])%b(?![\w$\x80-\xff])" % re.escape(word))
+    text = re.escape(word)
+    # A pattern that begins with the word is looked for as fast as a text, and one that looks behind first is not.
+    return re.compile(rb"%b(?<![\w$\x80-\xff]%b)(?![\w$\x80-\xff])" % (text, text))
 
 
 def names_in(language: Language, root: Node, data: bytes, word: bytes) -> tuple[Name, ...]:

@@ -22,7 +22,7 @@ import type { Server } from "./client";
 import { LANGUAGES } from "./languages";
 import type { NextEdit } from "./protocol";
 
-const PAUSE = 100; // ms without a change before the server is asked
+const PAUSE = 20; // ms without a change before the server is asked
 const LONGEST = 80; // characters of a text that is shown
 
 /** An edit of `document` that is offered after an edit of `origin`. */

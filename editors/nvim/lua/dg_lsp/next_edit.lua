@@ -13,7 +13,7 @@ local M = {}
 local api = vim.api
 local space = api.nvim_create_namespace("dg_lsp.next_edit")
 local edge_space = api.nvim_create_namespace("dg_lsp.next_edit.edge")
-local PAUSE = 100 -- milliseconds without a change before the server is asked
+local PAUSE = 20 -- milliseconds without a change before the server is asked
 
 ---@class dg_lsp.Next
 ---@field id string
