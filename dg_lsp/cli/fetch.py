@@ -38,6 +38,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 
 _PAUSE = 10.0  # seconds between two passing messages in a file
+_FILLS = 4  # of the line that is measured; the first one encodes the text before it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -170,9 +171,8 @@ def is_current(name: str) -> bool:
 
 def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
     """Measure a line with the fetched checkpoint `name`, and note it for the setting auto."""
-    tell("measuring a line")
     try:
-        found = line_of(name)
+        found = line_of(name, tell)
     except EngineError as error:
         raise UsageError(f"{name} is fetched but cannot be used: {error}") from error
     note_measured(name, found)
@@ -213,31 +213,31 @@ def _tell_in_json(text: str) -> None:
     print(json.dumps({"say": text.removesuffix("\r"), "percent": percent}), flush=True)
 
 
-def line_of(name: str) -> Measured:
+def line_of(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
     """Measure the seconds that a call's arguments take with the checkpoint `name` while one types, and its memory.
 
-    The seconds are the best of three. The file is this one, and the text before the gap has been encoded, as it is
-    for all keys but the first. Where the machine is busy the processor's time is less, and counts: idle, it would take
-    no longer.
+    The seconds are those of the best fill. The file is the end of this one, and the text before the gap has been
+    encoded, as it is for all keys but the first. Where the machine is busy the processor's time is less, and counts:
+    idle, it would take no longer.
     """
     settings = override(from_environment(), {"checkpoint": name})
-    seconds = asyncio.run(_best_of_three(LocalEngine.open(settings), settings))
+    engine = LocalEngine.open(settings, tell)
+    tell("measuring a line")
+    seconds = asyncio.run(_best(engine, settings))
     needs = needed(folder_of(name), settings.place, cache_budget(settings), settings.weight_bits)
     return Measured(seconds, needs)
 
 
-async def _best_of_three(engine: Engine, settings: Settings) -> float:
+async def _best(engine: Engine, settings: Settings) -> float:
     """Return the seconds that `line_of` measures; closes `engine`."""
     best, code = math.inf, Path(__file__).read_bytes()
+    document = Document("sample.py", "python", 0, code[code.rindex(b"def line_of(") :])
+    gap = find_gap(document, document.data.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
     try:
-        for number in range(3):
-            text = b"# %d\n" % number + code  # which has no beginning that is encoded already
-            document = Document(f"sample{number}.py", "python", 0, text)
-            gap = find_gap(document, text.rindex(b"find_gap(") + len(b"find_gap("), "arguments")
-            for _ in range(2):
-                began, worked = time.perf_counter(), time.process_time()
-                await fill_gap(engine, document, gap, settings)
-                best = min(best, time.perf_counter() - began, time.process_time() - worked)
+        for _ in range(_FILLS):
+            began, worked = time.perf_counter(), time.process_time()
+            await fill_gap(engine, document, gap, settings)
+            best = min(best, time.perf_counter() - began, time.process_time() - worked)
     finally:
         await engine.close()
     return best

