@@ -26,7 +26,7 @@ from dg_lsp.model.networks.quantized import QuantizedLinear
 from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.messages import Fill, Infill
-from tests.model.gguf_files import MIXED, VOCABULARY, Kind, blocks_of, source, tensors_of, write
+from tests.model.gguf_files import MIXED, VOCABULARY, Kind, blocks_of, q6_k, source, tensors_of, write
 
 # Of the largest value: what a product may differ by from that of the same values in fp32, and the logits of a network
 # from those of the file's own values, where bf16 alone is off by 0.7 to 1.4e-2.
@@ -59,6 +59,13 @@ def test_blocks_in_four_bits_keep_their_numbers(kind: Kind) -> None:
     steps = (groups - groups[..., :1]) / quanta.scale[0].float()[..., None]
     numbers = quanta.numbers[0].unflatten(1, (-1, 32)).float()
     assert torch.equal(steps.round(), numbers - numbers[..., :1])
+
+
+def test_blocks_of_six_bits_hold_what_gguf_reads_in_them() -> None:
+    raw = torch.from_numpy(q6_k((64, 512), 1.0))
+    assert torch.equal(
+        blocks.weights_of(Kind.Q6_K, raw), torch.from_numpy(dequantize(raw.numpy(), Kind.Q6_K))
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 8, 33])

@@ -7,7 +7,8 @@ tokenizer of such a file is the one that transformers makes of its header (`read
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -115,11 +116,21 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Cau
         if stored.shape != wanted[name]:
             raise opened.error(f"{stored.name} has the shape {stored.shape} instead of {wanted[name]}")
     made = _Making(opened, network, device, dtype)
-    for name, stored in sources.items():
-        made.set(name, stored)
+    _in_threads(made.set, sources)
     if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
         made.scale_frequencies(factors)
     return Causal(network.to(device).eval())
+
+
+def _in_threads(work: Callable[[str, Stored], None], sources: Mapping[str, Stored]) -> None:
+    """Call `work` for each of `sources`, one thread for each that torch has: most of the operations have one alone."""
+    threads = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            for _ in pool.map(work, sources, sources.values()):
+                pass
+    finally:
+        torch.set_num_threads(threads)  # for threads that begin later
 
 
 def read_in_full(opened: GgufFile) -> Any:

@@ -173,21 +173,17 @@ class Packed(torch.nn.Module):
 
     def tile(self, number: int, outputs: slice) -> Tensor:
         """Some outputs of a matrix in bf16 [inputs, outputs]; of the way "cpu", whole blocks of 64 outputs."""
-        groups, group, half = self.inputs // self.format.group, self.format.group, _BLOCK // 2
+        half = _BLOCK // 2
         packed = self.quanta[number].view(-1, self.inputs, half)[
             outputs.start // _BLOCK : outputs.stop // _BLOCK
         ]
-        blocks = len(packed)
-        both = (
-            self.both[number][:, outputs].view(groups, blocks, 2, half, 2).permute(4, 2, 1, 0, 3).contiguous()
-        )
-        scale, zero = both[:, :, :, :, None]
-        made = torch.empty(groups, group, blocks, 2, half, dtype=torch.bfloat16)
+        # The outputs of a row are put side by side as eight bytes at a time; long rows are what torch is fast with.
+        made = torch.empty(self.inputs, len(packed), 2, half // 8, dtype=torch.int64)
         for part, numbers in enumerate((packed & 15, packed >> 4)):
-            centred = numbers.view(torch.int8).sub_(8).bfloat16().view(blocks, groups, group, half)
-            into = made[:, :, :, part].permute(2, 0, 1, 3)
-            torch.addcmul(zero[part], centred, scale[part], out=into)
-        return made.view(self.inputs, -1)
+            made[:, :, part] = numbers.view(torch.int64).transpose(0, 1)
+        numbers = made.view(torch.int8).view(-1, self.format.group, len(packed) * _BLOCK).sub_(8).bfloat16()
+        scale, zero = (some.contiguous() for some in self.both[number][:, None, outputs].unbind(-1))
+        return torch.addcmul(zero, numbers, scale, out=numbers).flatten(0, 1)
 
     def tiles(self, states: Tensor, counts: Tensor) -> Tiles | None:
         """The tiles of `states` for the kernel, which are the same for each stack of as many matrices."""
