@@ -63,6 +63,7 @@ _LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 _TURNED = {"llama": ("self_attn.q_proj", "self_attn.k_proj")}
 ARCHITECTURES = ("llama", "qwen2")
 _MULTIPLE = 64  # outputs that are packed together
+_Value = Tensor | torch.nn.Module
 _log = logging.getLogger(__name__)
 
 
@@ -116,19 +117,22 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Cau
         if stored.shape != wanted[name]:
             raise opened.error(f"{stored.name} has the shape {stored.shape} instead of {wanted[name]}")
     made = _Making(opened, network, device, dtype)
-    _in_threads(made.set, sources)
+    for name, value in zip(sources, _in_threads(made.read, sources), strict=True):
+        made.put(name, value)
     if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
         made.scale_frequencies(factors)
     return Causal(network.to(device).eval())
 
 
-def _in_threads(work: Callable[[str, Stored], None], sources: Mapping[str, Stored]) -> None:
-    """Call `work` for each of `sources`, one thread for each that torch has: most of the operations have one alone."""
+def _in_threads(read: Callable[[str, Stored], _Value], sources: Mapping[str, Stored]) -> Iterator[_Value]:
+    """Yield what `read` returns for each of `sources`; there are as many threads as torch has.
+
+    Most of the operations that make a matrix have one thread alone.
+    """
     threads = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            for _ in pool.map(work, sources, sources.values()):
-                pass
+            yield from pool.map(read, sources, sources.values())
     finally:
         torch.set_num_threads(threads)  # for threads that begin later
 
@@ -205,19 +209,28 @@ class _Making:
         else:
             self._few = True
 
-    def set(self, name: str, stored: Stored) -> None:
-        """Set the parameter `name` from its tensor."""
+    def read(self, name: str, stored: Stored) -> _Value:
+        """Return the parameter `name` from its tensor, or the layer that holds it in few bits."""
         parent, _, own = name.rpartition(".")
-        module = self._network.get_submodule(parent)
         if name == _NAMES[_TOKENS]:
-            self._network.set_submodule(parent, Rows(self._opened, stored, self._dtype))
             for _ in self._opened.pieces(stored):
                 pass  # it is checked
-        elif isinstance(module, Linear) and own == "weight" and self._is_quantised(stored):
-            matrix = self._matrix(parent, stored)
-            self._network.set_submodule(parent, QuantizedLinear(matrix, module.bias))
-        else:
-            setattr(module, own, Parameter(self.in_full(name, stored), False))
+            return Rows(self._opened, stored, self._dtype)
+        is_matrix = own == "weight" and isinstance(self._network.get_submodule(parent), Linear)
+        if is_matrix and self._is_quantised(stored):
+            return QuantizedLinear(self._matrix(parent, stored))
+        return self.in_full(name, stored)
+
+    def put(self, name: str, value: _Value) -> None:
+        """Set the parameter `name`, or put a layer in the place of the one that has it."""
+        parent, _, own = name.rpartition(".")
+        module = self._network.get_submodule(parent)
+        if isinstance(value, Tensor):
+            setattr(module, own, Parameter(value, False))
+            return
+        if isinstance(value, QuantizedLinear):
+            value.bias = module.bias
+        self._network.set_submodule(parent, value)
 
     def in_full(self, name: str, stored: Stored) -> Tensor:
         """Return the parameter `name` from its tensor, as the blocks define it."""
