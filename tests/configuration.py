@@ -83,7 +83,7 @@ def _shown(default: object) -> str:
         return "on" if default else "off"
     if isinstance(default, tuple):
         return " ".join(f"`{one}`" for one in default) or "none"
-    return f"`{default}`" if default != "" else "none"
+    return f"`{str(default).removesuffix('.0')}`" if default != "" else "none"
 
 
 if __name__ == "__main__":

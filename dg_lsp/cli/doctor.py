@@ -196,8 +196,13 @@ def _released_on_cpu() -> str:
     if not fast or free("cpu")[0] < _RELEASED_NEEDS[4]:
         return ""
     speed = _speed()
-    times = f"about {_RELEASED_LINE / speed:.0f} s for a line here, {_RELEASED_BODY / speed:.0f} s for a body"
-    return f"{_released(_RELEASED_NEEDS[4])}: {times}"
+    line, body = _rough(_RELEASED_LINE / speed), _rough(_RELEASED_BODY / speed)
+    return f"{_released(_RELEASED_NEEDS[4])}: about {line} for a line here, {body} for a body"
+
+
+def _rough(seconds: float) -> str:
+    """Return an estimated time as precise as it is: `21 s`, and `11 min` for 651 seconds."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _released(free: int) -> str:

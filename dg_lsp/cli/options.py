@@ -34,7 +34,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
     """Give `parser` an option for each of the settings `names`; what is not given is None."""
     for name in names:
         default = getattr(Settings(), name)
-        shown = ", ".join(default) if isinstance(default, tuple) else str(default)
+        shown = ", ".join(default) if isinstance(default, tuple) else str(default).removesuffix(".0")
         words = {"": "none", "True": "on", "False": "off"}
         sentence = f"{help_of(name)} (default: {words.get(shown, shown)}, or what {variable_of(name)} says)"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=sentence)

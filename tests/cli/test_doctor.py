@@ -97,6 +97,13 @@ def test_a_gpu_that_holds_the_released_checkpoint_says_the_command(monkeypatch, 
 
 
 @pytest.mark.parametrize(
+    ("seconds", "said"), [(1.4, "1 s"), (21.4, "21 s"), (99, "99 s"), (100, "2 min"), (651, "11 min")]
+)
+def test_an_estimated_time_is_as_precise_as_it_is(seconds, said):
+    assert doctor._rough(seconds) == said
+
+
+@pytest.mark.parametrize(
     ("free", "capability", "fits"),
     [(24e9, "AVX512", True), (70e9, "AVX512", True), (20e9, "AVX512", False), (24e9, "AVX2", False)],
 )
@@ -108,8 +115,8 @@ def test_a_processor_that_runs_the_released_checkpoint_says_in_what_time(monkeyp
     monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (int(free), "main memory"))
     monkeypatch.setattr(doctor, "_speed", lambda: 4.0)
     found = doctor.check_device(Settings(device="auto")).found
-    line, body = doctor._RELEASED_LINE / 4, doctor._RELEASED_BODY / 4
-    said = f"--weight-bits 4: about {line:.0f} s for a line here, {body:.0f} s for a body"
+    line, body = (doctor._rough(time / 4) for time in (doctor._RELEASED_LINE, doctor._RELEASED_BODY))
+    said = f"--weight-bits 4: about {line} for a line here, {body} for a body"
     assert (said in found, "DiffusionGemma" in found) == (fits, fits)
 
 

@@ -508,7 +508,9 @@ def test_each_help_explains_itself(capsys, command):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])
     assert end.value.code == 0
-    usage, description, *rest = capsys.readouterr().out.split("\n\n")
+    page = capsys.readouterr().out
+    assert ".0, or what" not in page
+    usage, description, *rest = page.split("\n\n")
     assert usage.startswith(f"usage: dg-lsp {command} ") and len(description) > 80
     assert f"Example: dg-lsp {'' if command == 'serve' else command}" in rest[-2]
     assert rest[-1].startswith("Exit codes: 0 ")
