@@ -21,7 +21,7 @@ from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
 from dg_lsp.text.fills.flaws import missing_name
-from dg_lsp.text.fills.room import left_open
+from dg_lsp.text.fills.room import is_in_header, left_open
 from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.messages import Draft, Infill, Source
 
@@ -36,7 +36,8 @@ _BEHIND = 4.0
 # The probability, at least, that a statement begins with a name that the lines behind it use and nothing defines: 41 of
 # 44 such statements do (docs/research/candidates-and-judge.md), but another line may be the one to define it.
 _MISSING = 0.8
-_CLOSING = (b")", b"]", b"}")
+# What may be behind a gap and within brackets of its text, too.
+_WITHIN = (b")", b"]", b"}", b":", b",", b";")
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
 
@@ -127,8 +128,8 @@ def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
 class _UpToSuffix:
     """A text ends before each token that ends the gap; all likely ones are kept.
 
-    In front of a bracket a text ends only if it leaves none open that this one would close: `(x` does not end in
-    `f((x|)`, nor `g(x` in `f(g(x|)`.
+    In front of a bracket, a colon or a comma a text ends only if it leaves no bracket open: `g(x` does not end in
+    `f(g(x|)`, nor `g(x` in `f(g(x|, y)`.
 
     again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
     continued as long as they are likely. missing: those of a name that the text probably begins with. found: the
@@ -183,8 +184,9 @@ class _UpToSuffix:
         return longer + self._following(rows, totals, longer, least)
 
     def _is_open(self, text: str) -> bool:
-        """Return whether the bracket behind the gap would close one of `text`."""
-        return self.site.rest.startswith(_CLOSING) and bool(left_open(self.site, to_bytes(text)))
+        """Return whether the text behind the gap would belong into a bracket of `text`."""
+        site, fill = self.site, to_bytes(text)
+        return site.rest.startswith(_WITHIN) and (bool(left_open(site, fill)) or is_in_header(site, fill))
 
     def _expect(self, rows: Sequence[Row], totals: Tensor) -> None:
         """Make `missing` as likely as _MISSING where `rows` begin with it so far, and other texts less likely."""

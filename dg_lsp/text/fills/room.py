@@ -73,6 +73,15 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     return ()
 
 
+def is_in_header(site: Site, fill: bytes) -> bool:
+    """Return whether `fill` leaves a round bracket open in front of a colon that ends the line: a header closes it."""
+    pairs = zip(site.state.brackets, site.state.opened, strict=True)
+    own = bytes(bracket for bracket, at in pairs if at >= site.line)
+    found = unpaired(site.language, fill, own)
+    innermost = fill[found.openers[-1] :] if found.openers else own[: found.outer][-1:]
+    return site.rest.strip() == b":" and innermost.startswith(b"(")
+
+
 def is_complete(site: Site, fill: bytes) -> bool:
     """Return whether `fill` is code that leaves nothing for others to end."""
     quoted = site.state.string or site.state.comment or site.state.text or fill.endswith(b"\\")
