@@ -51,3 +51,24 @@ def test_the_counts_are_what_was_done(code: VSCode) -> None:
     assert {kind: found.get(kind) for kind in expected} == expected
     assert found["characters"] == len(SAID) + len("returnsum")
     assert "sum(first" not in (code.sandbox.root / "home/state/dg-lsp/use.json").read_text()
+
+
+def test_a_text_that_is_dismissed_while_an_answer_is_on_its_way_is_not_shown_again(code: VSCode) -> None:
+    before = counted(code)
+    waits = range(0, 120, 10)
+    for wait in waits:
+        offered(code, f"dismissed{wait}.py")
+        code.press("Control+ArrowRight", wait)
+        code.press("Escape")
+        code.until("s.ghost === ''")
+    kinds = ("shown", "word", "dismissed")
+    until = time.monotonic() + 60
+    while (
+        counted(code).get("dismissed", 0) < before.get("dismissed", 0) + len(waits)
+        and time.monotonic() < until
+    ):
+        time.sleep(0.2)
+    found = counted(code)
+    assert {kind: found.get(kind, 0) - before.get(kind, 0) for kind in kinds} == dict.fromkeys(
+        kinds, len(waits)
+    )

@@ -32,6 +32,7 @@ export class Ghost {
   private crossing: Shown | undefined;
   private snoozedUntil = 0;
   private dismissed = false;
+  private dismissals = 0;
 
   /** occupied: whether a fill is being made in a document, which ghost text would cover. */
   constructor(private readonly occupied: (document: TextDocument) => boolean) {}
@@ -64,9 +65,12 @@ export class Ghost {
     if ((automatic && this.snoozed) || this.occupied(document)) return [];
     this.crossing = undefined;
     const { version } = document;
+    const { dismissals } = this;
     const found = (await next(document, position, context, token)) ?? [];
     // An answer to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
+    // An answer that was on its way when a text was dismissed would bring that text back.
+    if (automatic && this.dismissals !== dismissals) return [];
     const items = Array.isArray(found) ? found : found.items;
     if (items.length) this.dismissed = false;
     this.shown = this.crossing = { document, version, position, items, time: Date.now() };
@@ -88,6 +92,7 @@ export class Ghost {
 
   /** Hide the ghost text, and tell the server that it is not wanted here. */
   async dismiss(server: Server): Promise<void> {
+    this.dismissals += 1;
     await commands.executeCommand("editor.action.inlineSuggest.hide");
     const editor = window.activeTextEditor;
     const { shown } = this;
