@@ -8,13 +8,14 @@ import ctypes
 import logging
 import os
 import re
+import time
 import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import psutil
 
@@ -31,6 +32,9 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 from dg_lsp.text.prompts.prompt import shortened
 from dg_lsp.text.reasons import OutOfTime
 
+if TYPE_CHECKING:
+    from dg_lsp.model.checkpoint import Checkpoint
+
 Run = Callable[[Infill], Iterator[Draft | Fill]]
 Begin = Callable[[Infill], AbstractContextManager[Iterator[Draft | Fill]]]
 _log = logging.getLogger("dg_lsp.model")
@@ -44,6 +48,8 @@ _ENDS = "the model's libraries failed, most likely because memory was full; the 
 _LESS = "; memory ran out, so it was tried at effort low, with half of the text before the gap"
 # Seconds without a request after which the rest of a prompt is read.
 _PAUSE = 0.3
+# Seconds after which a model that was too slow for ghost text is measured again: other programs may have slowed it.
+_AGAIN = 30.0
 # Seconds, and bytes a second.
 _COMPILING, _SLOW_DISK = 25.0, 100e6
 # oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
@@ -231,7 +237,6 @@ def _load(
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import load_checkpoint  # noqa: PLC0415
     from dg_lsp.model.fill import fill, near, read_on  # noqa: PLC0415
-    from dg_lsp.model.plan import why_off  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
     ignore_warnings()
@@ -250,12 +255,14 @@ def _load(
         raise EngineError(str(error)) from error
     caches = PrefixCaches(model.network.text_config, budget, _give_back)
     counts = Counter[str]()
+    measured = _Measured(model)
 
     @contextmanager
     def begin(request: Infill) -> Iterator[Iterator[Draft | Fill]]:
-        if why := why_off(request, model):
+        if why := measured.why_off(request):
             yield iter([Fill("", refusal=why, reason="deadline")])
             return
+        model = measured.model
         with ExitStack() as stack:
             name = f"{request.session} rated" if request.rated else request.session
             cache = stack.enter_context(caches.lend(name))
@@ -278,6 +285,24 @@ def _load(
     weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
     run = with_second_try(begin, free, lambda: torch.set_num_threads(cores.threads()))
     return run, str(model.device), lambda: counts["hits"], weights, read
+
+
+class _Measured:
+    """A loaded model; its passes are measured again where ghost text is off because they take too long."""
+
+    def __init__(self, model: "Checkpoint") -> None:
+        self.model, self._time = model, time.monotonic()
+
+    def why_off(self, request: Infill) -> str:
+        """Return why ghost text could not come in time, as a sentence; empty if it could."""
+        from dg_lsp.model.costs import measure  # noqa: PLC0415  (it imports torch)
+        from dg_lsp.model.plan import why_off  # noqa: PLC0415
+
+        why = why_off(request, self.model)
+        if why and time.monotonic() - self._time >= _AGAIN:
+            self.model = replace(self.model, costs=measure(self.model.network))
+            self._time, why = time.monotonic(), why_off(request, self.model)
+        return why
 
 
 def cache_budget(settings: Settings) -> int:

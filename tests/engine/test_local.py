@@ -22,11 +22,12 @@ from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
 from dg_lsp.engine.memory import loading, of_cgroup
 from dg_lsp.filling.engine import EngineBroken, EngineError
+from dg_lsp.model.costs import Costs
 from dg_lsp.model.networks import decoder
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import OFF, Draft, Fill, Infill
 from tests.model.tiny import save_checkpoint
 from tests.waiting import until
 
@@ -43,6 +44,25 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="has no config"):
         LocalEngine.open(Settings(checkpoint=str(tmp_path)))
+
+
+@pytest.mark.parametrize(("again", "off"), [(0.0, False), (60.0, True)])
+def test_a_model_that_was_measured_on_a_busy_machine_is_measured_again(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, again: float, off: bool
+) -> None:
+    ghost = replace(REQUEST, deadline=2.0, confidence=0.25, priority="ghost")
+    with monkeypatch.context() as busy:
+        busy.setattr("dg_lsp.model.checkpoint.measure", lambda _: Costs(1.0, 9.0, 60.0))
+        engine = LocalEngine.open(settings)
+    monkeypatch.setattr(local, "_AGAIN", again)
+
+    async def refusal() -> str:
+        events = [event async for event in engine.infill(ghost)]
+        await engine.close()
+        assert isinstance(events[-1], Fill)
+        return events[-1].refusal
+
+    assert asyncio.run(refusal()).startswith(OFF) == off
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_loaded(
