@@ -8,7 +8,17 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.classes import TOKENS, Place, Source, is_evident, owner_of, related
+from dg_lsp.text.repeats.classes import (
+    TOKENS,
+    Place,
+    Source,
+    is_evident,
+    name_of,
+    owner_of,
+    receiver_text,
+    related,
+    source_of,
+)
 from dg_lsp.text.repeats.lines import NAME
 from dg_lsp.text.repeats.renames import may_share, shared_names
 from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
@@ -24,50 +34,90 @@ def header_places(
 ) -> Iterator[Place]:
     """Yield the edits that change the other headers of a function as `spans` have changed one of them.
 
-    They are of the same function: a prototype, also in `others`, or an override in a class whose header names the
-    other. The tokens from the changed ones to the name and the parameters must have been the same before.
+    They are of the same function: a prototype, or the method of a class that implements an interface or overrides
+    another class, also in `others`. The tokens from the changed ones to the name and the parameters must have been the
+    same before, but for the names of parameters that were not changed.
     """
     found = _header_at(source, spans)
-    if found is None or len(spans) != 1:
+    if found is None:
         return
-    name = found
-    span, data = spans[0], source.document.data
+    name, data = found, source.document.data
+    span = Change(spans[0].start, spans[-1].end, spans[0].now, spans[-1].stop)
     end = _parameters_end(name)
     low, high = min(span.now, name.start, end), max(span.stop, end)
     old = before[low - span.now + span.start : high - span.stop + span.end]
     tokens, at = list(TOKENS.finditer(old)), span.now - low
     first = next((n for n, t in enumerate(tokens) if t.end() > at), len(tokens))
     last = next((n for n, t in enumerate(tokens) if t.start() >= at + span.end - span.start), len(tokens))
-    texts, new = [t[0] for t in tokens], data[span.now : span.stop].decode("utf-8", "replace")
+    mine = _unnamed(source, name, tokens, range(first, last))
+    new = data[span.now : span.stop].decode("utf-8", "replace")
     for there, other in _headers(source, name, others):
         theirs = list(TOKENS.finditer(there.document.data, *_header(other)))
-        shifts = range(len(theirs) - len(texts) + 1)
-        shift = next((n for n in shifts if [t[0] for t in theirs[n : n + len(texts)]] == texts), None)
-        if shift is not None:
-            to = theirs[shift + first].start()
+        yours = _unnamed(there, other, theirs)
+        shifts = range(len(theirs) - len(mine) + 1)
+        shift = next((n for n in shifts if yours[n : n + len(mine)] == mine), None)
+        if shift is not None and not _is_done(
+            yours, range(shift, shift + len(mine)), TOKENS.findall(data, span.now, span.stop)
+        ):
+            to = theirs[shift + first].start() if first < len(mine) else theirs[shift + first - 1].end()
             yield there.document, Edit(to, theirs[shift + last - 1].end() if first < last else to, new)
+
+
+def _is_done(tokens: list[bytes], at: range, new: list[bytes]) -> bool:
+    """Return whether the `new` tokens are before or behind those `at` some place already."""
+    return bool(new) and new in (
+        tokens[max(at.start - len(new), 0) : at.start],
+        tokens[at.stop : at.stop + len(new)],
+    )
+
+
+def _unnamed(
+    source: Source, name: Name, tokens: Sequence[re.Match[bytes]], kept: range = range(0)
+) -> list[bytes]:
+    """Return the texts of `tokens` of the header of `name`, with numbers in place of its parameters' names.
+
+    kept: the tokens that stay as they are.
+    """
+    texts = [t[0] for t in tokens]
+    words = [word for word in _names_of(source, _parameters(name)) if word in texts]
+    return [
+        b"%d." % words.index(text) if text in words and n not in kept else text
+        for n, text in enumerate(texts)
+    ]
 
 
 def _headers(source: Source, name: Name, others: Sequence[Document]) -> Iterator[tuple[Source, Name]]:
     """Yield the other definitions of the function that `name` defines, each with its document.
 
-    In another document one of them must be a prototype.
+    In another document one of them must be a prototype, or in a class that names the other one.
     """
-    word = name.node.text or b""
+    word, by_headers = name.node.text or b"", "headers" in source.language.names.get("shares", ())
     for other in source.names(word):
-        if other.scope is not None and other.start != name.start and _is_same(source, name, other):
+        if other.start != name.start and _is_same(source, name, other):
             yield source, other
-    for document in others if "headers" in source.language.names.get("shares", ()) else ():
-        if may_share(source, document, word) and name.role == "variable":
-            there, names = shared_names(source, document, (word,))
+    for document in others:
+        if may_share(source, document, word) and (by_headers or name.role == "member"):
+            there, names = (
+                shared_names(source, document, (word,)) if by_headers else (source_of(document), [])
+            )
+            if name.role == "member":
+                names = [n for n in there.names(word) if _is_same(there, name, n)]
             for other in names:
-                found = other.scope is not None and _parameters(other) is not None
-                if found and (_has_body(name) != _has_body(other)):
+                is_function = _parameters(other) is not None and (name.role == "member" or other.scope)
+                if is_function and (not by_headers or _has_body(name) != _has_body(other)):
                     yield there, other
 
 
 def _has_body(name: Name) -> bool:
-    return name.place.child_by_field_name("body") is not None
+    return _function(name).child_by_field_name("body") is not None
+
+
+def _function(name: Name) -> Node:
+    """Return the function that `name` defines, which is not the place of the name behind `Class::`."""
+    node = name.place
+    while node.type in ("qualified_identifier", "function_declarator") and node.parent is not None:
+        node = node.parent
+    return node
 
 
 def call_places(
@@ -200,10 +250,14 @@ def _awaited(source: Source, call: Node, like: Node | None) -> Place:
 
 def parameters_of(source: Source, function: Node) -> list[bytes]:
     """Return the names of the parameters of `function`, in order; `self` is left out."""
-    found = function.child_by_field_name("parameters")
-    count = len(found.named_children) if found is not None else 0
-    names = [_parameter(source, found, index) for index in range(count)] if found is not None else []
+    names = _names_of(source, function.child_by_field_name("parameters"))
     return [name for name in names if name and not _SELF.match(name)]
+
+
+def _names_of(source: Source, parameters: Node | None) -> list[bytes]:
+    """Return the name of each of the `parameters`, empty where it has none."""
+    count = len(parameters.named_children) if parameters is not None else 0
+    return [_parameter(source, parameters, n) for n in range(count)] if parameters is not None else []
 
 
 def adds_parameter(source: Source, edit: Edit) -> bool:
@@ -241,10 +295,10 @@ def _header_at(source: Source, spans: Sequence[Change]) -> Name | None:
 
 def _parameters(name: Name) -> Node | None:
     """Return the list of parameters of the function that `name` defines."""
-    node = name.node.parent
-    while node is not None and node.start_byte >= name.place.start_byte:
+    node, last = name.node.parent, _function(name)
+    while node is not None and node.start_byte >= last.start_byte:
         found = node.child_by_field_name("parameters")
-        if found is not None or node.id == name.place.id:
+        if found is not None or node.id == last.id:
             return found
         node = node.parent
     return None
@@ -257,17 +311,43 @@ def _parameters_end(name: Name) -> int:
 
 def _header(name: Name) -> tuple[int, int]:
     """Return the span from the beginning of a function to its body."""
-    body = name.place.child_by_field_name("body")
-    return name.place.start_byte, body.start_byte if body is not None else name.place.end_byte
+    node = _function(name)
+    body = node.child_by_field_name("body")
+    return node.start_byte, body.start_byte if body is not None else node.end_byte
 
 
 def _is_same(source: Source, name: Name, other: Name) -> bool:
-    """Return whether two definitions are of one function."""
-    if _parameters(other) is None or name.role != other.role or name.scope is None or other.scope is None:
+    """Return whether two definitions are of one function; `source` is the document of the `other` one."""
+    if _parameters(other) is None or name.role != other.role or name.scope is None:
         return False
-    if name.role == "member":
-        return related(owner_of(source.language, name), owner_of(source.language, other))
-    return name.scope.id == other.scope.id
+    if name.role != "member":
+        return other.scope is not None and name.scope.id == other.scope.id
+    owner = owner_of(source.language, name)
+    if other.scope is None:
+        # Behind `Class::`.
+        return _has_body(other) and receiver_text(other) == name_of(owner)
+    theirs = owner_of(source.language, other)
+    return related(owner, theirs) or _implements(source, theirs, owner)
+
+
+def _implements(source: Source, one: Node, other: Node) -> bool:
+    """Return whether the method `one` is of a type that has all methods of the interface `other`, two at least.
+
+    So it is in Go, where types do not name the interfaces that they implement.
+    """
+    wanted = {n.text for n in _elements(other)}
+    named = name_of(one)
+    if len(wanted) < 2 or one.child_by_field_name("receiver") is None:
+        return False
+    methods = [n for n in source.root.children if n.child_by_field_name("receiver") is not None]
+    return wanted <= {m.child_by_field_name("name").text for m in methods if name_of(m) == named}
+
+
+def _elements(interface: Node) -> list[Node]:
+    """Return the names of the methods of an interface."""
+    body = interface.child_by_field_name("type")
+    methods = [n.child_by_field_name("name") for n in body.named_children] if body is not None else []
+    return [n for n in methods if n is not None] if body is not None and "interface" in body.type else []
 
 
 def _parts(text: bytes) -> list[bytes]:
@@ -303,9 +383,8 @@ def _calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[t
     """Yield the arguments of the calls of the function that `name` defines, each with its document."""
     word = name.node.text or b""
     mine = [n for n in source.names(word) if n.scope is None and _is_use(source, name, n)]
-    if name.role == "member" and any(
-        n.role == "member" and n.scope and n.start != name.start for n in source.names(word)
-    ):
+    strange = (n for n in source.names(word) if n.role == "member" and n.scope and n.start != name.start)
+    if name.role == "member" and not all(_is_same(source, name, n) for n in strange):
         return
     found = [(source, mine)]
     if name.role == "variable" and name.scope is not None and name.scope.parent is None:
