@@ -18,6 +18,7 @@ from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
+from dg_lsp.text.repeats.arguments import converted_places, reordered_places
 from dg_lsp.text.repeats.classes import Place, Source, source_of
 from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
 from dg_lsp.text.repeats.renames import (
@@ -234,21 +235,24 @@ def _next_line(document: Document, bursts: Bursts, cursor: int) -> Iterator[Plac
 
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
     """Yield the places of the first rule that finds any."""
-    at = typed.spans[_last(typed)]
+    at, data = typed.spans[_last(typed)], source.document.data
     if _is_broken(source, typed):
         yield from _renamed_alone(source, typed, bursts)
         return
+    at = next((c for c in typed.spans if data[c.now : c.stop].strip() == b"async"), at)
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
         lambda: header_places(source, typed.burst.before, typed.spans, others),
         lambda: call_places(source, typed.burst.before, typed.spans, others),
+        lambda: reordered_places(source, bursts),
+        lambda: converted_places(source, bursts, others),
         lambda: argument_places(source, typed.burst.before, typed.spans),
         lambda: awaited_places(source, (at.now, at.stop)),
         lambda: _same_keys(source, typed),
         lambda: similar_lines(source, bursts),
     )
     # Two lines may have changed one text into two.
-    for rule in rules[-1:] if _disagrees(typed, bursts, source.document.data) else rules:
+    for rule in rules[-1:] if _disagrees(typed, bursts, data) else rules:
         check()
         found = [place for place in rule() if not _is_own(place, typed)]
         if found:

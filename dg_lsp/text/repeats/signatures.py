@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -12,6 +13,7 @@ from dg_lsp.text.repeats.classes import (
     TOKENS,
     Place,
     Source,
+    class_name,
     is_evident,
     name_of,
     owner_of,
@@ -21,12 +23,15 @@ from dg_lsp.text.repeats.classes import (
 )
 from dg_lsp.text.repeats.lines import NAME
 from dg_lsp.text.repeats.renames import may_share, shared_names
-from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
+from dg_lsp.text.syntax.names import Name, binding, class_of, is_class, name_at
 
 _PARAMETERS = re.compile(r"parameters\Z|parameter_list\Z")
 _FUNCTION = re.compile(r"function|method|signature|declaration|definition")
-_SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
+SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
 _OPEN, _CLOSE = b"([{<", b")]}>"
+# Where a call has its function, by language.
+_CALLED = ("function", "name", "type", "constructor")
+_CONSTRUCTORS = (b"__init__", b"constructor")
 
 
 def header_places(
@@ -38,7 +43,7 @@ def header_places(
     another class, also in `others`. The tokens from the changed ones to the name and the parameters must have been the
     same before, but for the names of parameters that were not changed.
     """
-    found = _header_at(source, spans)
+    found = header_at(source, spans)
     if found is None:
         return
     name, data = found, source.document.data
@@ -79,7 +84,7 @@ def _unnamed(
     kept: the tokens that stay as they are.
     """
     texts = [t[0] for t in tokens]
-    words = [word for word in _names_of(source, _parameters(name)) if word in texts]
+    words = [word for word in _names_of(source, parameter_list(name)) if word in texts]
     return [
         b"%d." % words.index(text) if text in words and n not in kept else text
         for n, text in enumerate(texts)
@@ -103,7 +108,7 @@ def _headers(source: Source, name: Name, others: Sequence[Document]) -> Iterator
             if name.role == "member":
                 names = [n for n in there.names(word) if _is_same(there, name, n)]
             for other in names:
-                is_function = _parameters(other) is not None and (name.role == "member" or other.scope)
+                is_function = parameter_list(other) is not None and (name.role == "member" or other.scope)
                 if is_function and (not by_headers or _has_body(name) != _has_body(other)):
                     yield there, other
 
@@ -127,8 +132,8 @@ def call_places(
 
     A parameter without a default becomes an argument of its own name where a variable of that name is known.
     """
-    name = _header_at(source, spans)
-    parameters = _parameters(name) if name is not None else None
+    name = header_at(source, spans)
+    parameters = parameter_list(name) if name is not None else None
     if name is None or parameters is None:
         return
     data = source.document.data
@@ -136,18 +141,18 @@ def call_places(
     if not parameters.start_byte < first.now <= last.stop < parameters.end_byte:
         return
     old = before[parameters.start_byte - first.now + first.start : parameters.end_byte - last.stop + last.end]
-    then, now = _parts(old), _parts(data[parameters.start_byte : parameters.end_byte])
+    then, now = parts_of(old), parts_of(data[parameters.start_byte : parameters.end_byte])
     index, grows = _difference(then, now)
-    if index is None or any(_SELF.match(part) for part in (then[:1] if index == 0 else ())):
+    if index is None or any(SELF.match(part) for part in (then[:1] if index == 0 else ())):
         return
-    implied = bool(then) and _SELF.match(then[0]) is not None
+    implied = bool(then) and SELF.match(then[0]) is not None
     word = _parameter(source, parameters, index) if grows else b""
     if grows and (not word or b"=" in now[index] or b"?" in now[index] or b"..." in now[index]):
         return
-    for there, call in _calls(source, name, others):
+    for there, call in calls(source, name, others):
         arguments = [n for n in call.named_children if "comment" not in n.type]
         at = index - implied
-        if len(arguments) != len(then) - implied or any(_is_spread(n) for n in arguments):
+        if len(arguments) != len(then) - implied or any(is_spread(n) for n in arguments):
             continue
         if any(n.type == "keyword_argument" for n in arguments[: at + 1]):
             continue
@@ -157,7 +162,7 @@ def call_places(
             yield there.document, _added(call, arguments, at, word.decode())
 
 
-def _is_spread(argument: Node) -> bool:
+def is_spread(argument: Node) -> bool:
     return "spl" in argument.type or "spread" in argument.type
 
 
@@ -166,31 +171,46 @@ def argument_places(source: Source, before: bytes, spans: Sequence[Change]) -> I
 
     The function must be defined here, and must want as many arguments as that call has now.
     """
-    first, last, data = spans[0], spans[-1], source.document.data
-    call = source.root.descendant_for_byte_range(first.now, last.stop)
-    while call is not None and call.child_by_field_name("arguments") is None:
-        call = call.parent
-    given = call.child_by_field_name("arguments") if call is not None else None
-    if given is None or not given.start_byte < first.now <= last.stop < given.end_byte:
+    first, last = spans[0], spans[-1]
+    function, given = arguments_around(source, first.now, last.stop)
+    if given is None:
         return
     old = before[given.start_byte - first.now + first.start : given.end_byte - last.stop + last.end]
-    index, grows = _difference(_parts(old), now := _parts(data[given.start_byte : given.end_byte]))
-    named = NAME.findall(data[given.parent.start_byte : given.start_byte] if given.parent else b"")
-    definitions = [n for n in source.names(named[-1]) if n.scope and _parameters(n)] if named else []
-    parameters = _parameters(definitions[0]) if len(definitions) == 1 else None
+    index, grows = _difference(parts_of(old), now := parts_of(given.text or b""))
+    definitions = [n for n in source.names(function) if n.scope and parameter_list(n)] if function else []
+    parameters = parameter_list(definitions[0]) if len(definitions) == 1 else None
     if index is None or parameters is None:
         return
-    wanted = _parts(parameters.text or b"")
-    implied = bool(wanted) and _SELF.match(wanted[0]) is not None
+    wanted = parts_of(parameters.text or b"")
+    implied = bool(wanted) and SELF.match(wanted[0]) is not None
     if len(wanted) - implied != len(now) or any(b"=" in part or b"*" in part[:2] for part in wanted):
         return
-    for there, other in _calls(source, definitions[0], ()):
+    for there, other in calls(source, definitions[0], ()):
         arguments = [n for n in other.named_children if "comment" not in n.type]
-        if len(arguments) == len(_parts(old)) and not any(_is_spread(n) for n in arguments):
+        if len(arguments) == len(parts_of(old)) and not any(is_spread(n) for n in arguments):
             if grows:
                 yield there.document, _added(other, arguments, index, now[index].decode("utf-8", "replace"))
             else:
                 yield there.document, _removed(arguments, index)
+
+
+def arguments_around(source: Source, start: int, stop: int) -> tuple[bytes, Node | None]:
+    """Return the name of the function of the call in whose arguments the bytes [start, stop) are, and its arguments."""
+    call = source.root.descendant_for_byte_range(start, stop)
+    while call is not None and call.child_by_field_name("arguments") is None:
+        call = call.parent
+    given = call.child_by_field_name("arguments") if call is not None else None
+    if call is None or given is None or not given.start_byte < start <= stop < given.end_byte:
+        return b"", None
+    named = NAME.findall(source.document.data, call.start_byte, given.start_byte)
+    return named[-1] if named else b"", given
+
+
+def arguments_of(source: Source, function: bytes) -> list[Node]:
+    """Return the arguments of all calls of what is called `function`."""
+    found = [_call_of(use) for use in source.names(function) if use.scope is None]
+    given = [call.child_by_field_name("arguments") for call in found if call is not None]
+    return [arguments for arguments in given if arguments is not None]
 
 
 def _difference(old: list[bytes], new: list[bytes]) -> tuple[int | None, bool]:
@@ -210,14 +230,12 @@ def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
     start = span[0] + len(new) - len(new.lstrip())
     span = start, start + len(new.strip())
     if new.strip() == b"async":
-        name = _header_at(source, (Change(0, 0, *span),))
-        calls = [n.parent for _, n in _calls(source, name, ())] if name is not None else []
-        one = next((n for n in calls if n is not None and n.parent and "await" in n.parent.type), None)
-        around = ("assignment", "declarator", "declaration", "statement")
-        calls = [
-            n for n in calls if n is not None and n.parent is not None and n.parent.type.endswith(around)
-        ]
-        yield from (_awaited(source, n, one) for n in calls if n is not None and _is_async(source, n))
+        name = header_at(source, (Change(0, 0, *span),))
+        found = [n.parent for _, n in calls(source, name, ()) if n.parent] if name is not None else []
+        one = next((n for n in found if n.parent and "await" in n.parent.type), None)
+        yield from (
+            _awaited(source, n, one) for n in found if _is_awaitable(source, n) and _is_async(source, n)
+        )
         return
     node = source.root.descendant_for_byte_range(*span)
     while node is not None and not (node.type.startswith("await") and node.named_child_count):
@@ -238,6 +256,21 @@ def awaited_places(source: Source, span: tuple[int, int]) -> Iterator[Place]:
             yield _awaited(source, other, call)
 
 
+def _is_awaitable(source: Source, call: Node) -> bool:
+    """Return whether the value of `call` is wanted at once: it is assigned, or given to a function defined here.
+
+    Other functions, such as `gather`, may take what is not awaited.
+    """
+    around = call.parent
+    if around is None or around.type.endswith(("assignment", "declarator", "declaration", "statement")):
+        return around is not None
+    function, given = arguments_around(source, *call.byte_range)
+    is_given = given is not None and given.id == around.id
+    return is_given and any(
+        n.scope is not None and parameter_list(n) is not None for n in source.names(function)
+    )
+
+
 def _awaited(source: Source, call: Node, like: Node | None) -> Place:
     """Return the edit that awaits `call` as the call `like` is awaited, or else with the word before it."""
     data, around = source.document.data, like.parent if like is not None else None
@@ -251,7 +284,7 @@ def _awaited(source: Source, call: Node, like: Node | None) -> Place:
 def parameters_of(source: Source, function: Node) -> list[bytes]:
     """Return the names of the parameters of `function`, in order; `self` is left out."""
     names = _names_of(source, function.child_by_field_name("parameters"))
-    return [name for name in names if name and not _SELF.match(name)]
+    return [name for name in names if name and not SELF.match(name)]
 
 
 def _names_of(source: Source, parameters: Node | None) -> list[bytes]:
@@ -269,11 +302,11 @@ def adds_parameter(source: Source, edit: Edit) -> bool:
         return False
     data, start, end = source.document.data, node.start_byte, node.end_byte
     new = data[start : edit.start] + edit.text.encode() + data[edit.end : end]
-    return len(_parts(data[start:end])) != len(_parts(new))
+    return len(parts_of(data[start:end])) != len(parts_of(new))
 
 
-def _header_at(source: Source, spans: Sequence[Change]) -> Name | None:
-    """Return the name of the function in whose header all `spans` are."""
+def header_at(source: Source, spans: Sequence[Change]) -> Name | None:
+    """Return the name of the function in whose header all `spans` are; that of a constructor has its class as scope."""
     node = source.root.descendant_for_byte_range(spans[0].now, spans[-1].stop)
     while node is not None:
         if _FUNCTION.search(node.type):
@@ -286,14 +319,16 @@ def _header_at(source: Source, spans: Sequence[Change]) -> Name | None:
                 if leaf is not None
                 else None
             )
-            if name is not None and name.scope is not None and _parameters(name) is not None:
+            if name is not None and node.type == "constructor_declaration":
+                name = replace(name, scope=class_of(source.language, name.node))
+            if name is not None and name.scope is not None and parameter_list(name) is not None:
                 start, stop = _header(name)
                 return name if start <= spans[0].now and spans[-1].stop <= stop else None
         node = node.parent
     return None
 
 
-def _parameters(name: Name) -> Node | None:
+def parameter_list(name: Name) -> Node | None:
     """Return the list of parameters of the function that `name` defines."""
     node, last = name.node.parent, _function(name)
     while node is not None and node.start_byte >= last.start_byte:
@@ -305,7 +340,7 @@ def _parameters(name: Name) -> Node | None:
 
 
 def _parameters_end(name: Name) -> int:
-    found = _parameters(name)
+    found = parameter_list(name)
     return found.end_byte if found is not None else name.end
 
 
@@ -318,7 +353,7 @@ def _header(name: Name) -> tuple[int, int]:
 
 def _is_same(source: Source, name: Name, other: Name) -> bool:
     """Return whether two definitions are of one function; `source` is the document of the `other` one."""
-    if _parameters(other) is None or name.role != other.role or name.scope is None:
+    if parameter_list(other) is None or name.role != other.role or name.scope is None:
         return False
     if name.role != "member":
         return other.scope is not None and name.scope.id == other.scope.id
@@ -340,7 +375,8 @@ def _implements(source: Source, one: Node, other: Node) -> bool:
     if len(wanted) < 2 or one.child_by_field_name("receiver") is None:
         return False
     methods = [n for n in source.root.children if n.child_by_field_name("receiver") is not None]
-    return wanted <= {m.child_by_field_name("name").text for m in methods if name_of(m) == named}
+    names = [n.child_by_field_name("name") for n in methods if name_of(n) == named]
+    return wanted <= {n.text for n in names if n is not None}
 
 
 def _elements(interface: Node) -> list[Node]:
@@ -350,7 +386,7 @@ def _elements(interface: Node) -> list[Node]:
     return [n for n in methods if n is not None] if body is not None and "interface" in body.type else []
 
 
-def _parts(text: bytes) -> list[bytes]:
+def parts_of(text: bytes) -> list[bytes]:
     """Return the parts of a list in brackets, without blanks at their ends: `(a, b: T<c, d>)` has two."""
     parts, depth, start = list[bytes](), 0, 1
     for at in range(1, len(text) - 1):
@@ -379,9 +415,12 @@ def _parameter(source: Source, parameters: Node, index: int) -> bytes:
     return b""
 
 
-def _calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[tuple[Source, Node]]:
+def calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[tuple[Source, Node]]:
     """Yield the arguments of the calls of the function that `name` defines, each with its document."""
     word = name.node.text or b""
+    if name.role == "type" or word in _CONSTRUCTORS:
+        yield from _constructions(source, name)
+        return
     mine = [n for n in source.names(word) if n.scope is None and _is_use(source, name, n)]
     strange = (n for n in source.names(word) if n.role == "member" and n.scope and n.start != name.start)
     if name.role == "member" and not all(_is_same(source, name, n) for n in strange):
@@ -396,6 +435,24 @@ def _calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[t
             arguments = call.child_by_field_name("arguments") if call is not None else None
             if arguments is not None:
                 yield there, arguments
+
+
+def _constructions(source: Source, name: Name) -> Iterator[tuple[Source, Node]]:
+    """Yield the arguments with which objects of the class that has the constructor `name` are made.
+
+    There must be one such class, and no other constructor of it.
+    """
+    word = class_name(name)
+    names = source.names(word)
+    classes = [n for n in names if n.scope is not None and is_class(source.language, n.place)]
+    headers = [n for n in names if n.place.type == "constructor_declaration"]
+    if not word or len(classes) != 1 or len(headers) > 1:
+        return
+    for use in names:
+        call = _call_of(use) if use.scope is None else None
+        arguments = call.child_by_field_name("arguments") if call is not None else None
+        if arguments is not None:
+            yield source, arguments
 
 
 def _is_use(source: Source, name: Name, use: Name) -> bool:
@@ -417,7 +474,7 @@ def _call_of(name: Name) -> Node | None:
         node, parent = parent, parent.parent
     if parent is None or parent.child_by_field_name("arguments") is None:
         return None
-    called = parent.child_by_field_name("function") or parent.child_by_field_name("name")
+    called = next(filter(None, map(parent.child_by_field_name, _CALLED)), None)
     return parent if called is not None and called.id == node.id else None
 
 
