@@ -33,7 +33,9 @@ from dg_lsp.text.repeats.signatures import (
     argument_places,
     awaited_places,
     call_places,
+    header_at,
     header_places,
+    is_in_body,
     parameters_of,
 )
 from dg_lsp.text.syntax.items import member_alone
@@ -239,7 +241,6 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
     if _is_broken(source, typed):
         yield from _renamed_alone(source, typed, bursts)
         return
-    at = next((c for c in typed.spans if data[c.now : c.stop].strip() == b"async"), at)
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
         lambda: header_places(source, typed.burst.before, typed.spans, others),
@@ -250,15 +251,31 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
         lambda: awaited_places(source, (at.now, at.stop)),
         lambda: _same_keys(source, typed),
         lambda: similar_lines(source, bursts),
+        lambda: _header_before(source, typed, bursts, others),
     )
     # Two lines may have changed one text into two.
-    for rule in rules[-1:] if _disagrees(typed, bursts, data) else rules:
+    for rule in rules[-2:-1] if _disagrees(typed, bursts, data) else rules:
         check()
         found = [place for place in rule() if not _is_own(place, typed)]
         if found:
             yield from found
             if rule is not rules[1]:
                 return
+
+
+def _header_before(
+    source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]
+) -> Iterator[Place]:
+    """Yield the places of the last burst but one if it has changed the header of the function that the newest is in."""
+    burst = bursts.recent[-2] if len(bursts.recent) > 1 else None
+    spans = spans_of(burst, source.document.data) if burst is not None else ()
+    name = header_at(source, spans) if spans else None
+    if burst is None or name is None or not is_in_body(name, typed.spans):
+        return
+    yield from header_places(source, burst.before, spans, others)
+    yield from call_places(source, burst.before, spans, others)
+    for span in spans:
+        yield from awaited_places(source, (span.now, span.stop))
 
 
 def _is_broken(source: Source, typed: Typed) -> bool:

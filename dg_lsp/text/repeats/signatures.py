@@ -113,6 +113,12 @@ def _headers(source: Source, name: Name, others: Sequence[Document]) -> Iterator
                     yield there, other
 
 
+def is_in_body(name: Name, spans: Sequence[Change]) -> bool:
+    """Return whether all `spans` are in the body of the function that `name` defines."""
+    body = _function(name).child_by_field_name("body")
+    return body is not None and body.start_byte <= spans[0].now and spans[-1].stop <= body.end_byte
+
+
 def _has_body(name: Name) -> bool:
     return _function(name).child_by_field_name("body") is not None
 
@@ -264,11 +270,13 @@ def _is_awaitable(source: Source, call: Node) -> bool:
     around = call.parent
     if around is None or around.type.endswith(("assignment", "declarator", "declaration", "statement")):
         return around is not None
-    function, given = arguments_around(source, *call.byte_range)
-    is_given = given is not None and given.id == around.id
-    return is_given and any(
-        n.scope is not None and parameter_list(n) is not None for n in source.names(function)
-    )
+    outer = around.parent
+    given = outer.child_by_field_name("arguments") if outer is not None else None
+    if outer is None or given is None or given.id != around.id:
+        return False
+    words = NAME.findall(source.document.data, outer.start_byte, given.start_byte)
+    names = source.names(words[-1]) if words else ()
+    return any(n.scope is not None and parameter_list(n) is not None for n in names)
 
 
 def _awaited(source: Source, call: Node, like: Node | None) -> Place:
