@@ -20,6 +20,7 @@ from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.arguments import converted_places, reordered_places
 from dg_lsp.text.repeats.classes import Place, Source, source_of
+from dg_lsp.text.repeats.imports import imported_places
 from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
 from dg_lsp.text.repeats.renames import (
     Renamed,
@@ -85,7 +86,8 @@ def next_edits(
         if places := tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor)):
             return places
         if len(document.data) <= LARGEST and hash(document.data) not in bursts.seen:
-            return tuple(series_places(document, bursts, others))
+            imported = tuple(dict.fromkeys(imported_places(source_of(document), bursts)))
+            return imported or tuple(series_places(document, bursts, others))
     return ()
 
 
