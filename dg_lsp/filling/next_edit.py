@@ -21,6 +21,7 @@ from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.arguments import converted_places, reordered_places
 from dg_lsp.text.repeats.classes import Place, Source, source_of
 from dg_lsp.text.repeats.imports import imported_places
+from dg_lsp.text.repeats.keys import key_places
 from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
 from dg_lsp.text.repeats.renames import (
     Renamed,
@@ -349,7 +350,7 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
         count = max(words_like(new, data) - words_like(new, before), 1)
         ends = typed.cursor == span.stop
         renamed = Renamed(old, new, (span.now, span.stop), count, alone, typing=ends)
-        found = list(rename_places(source, renamed, others))
+        found = [*rename_places(source, renamed, others), *key_places(source, renamed, others)]
         yield from found
         if alone and not found:
             twice = any(pair in _core(b, data) for b in older)

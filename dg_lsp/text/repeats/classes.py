@@ -126,7 +126,7 @@ def name_of(owner: Node) -> bytes:
 
 
 def _header(owner: Node) -> list[bytes]:
-    body = owner.child_by_field_name("body")
+    body = owner.child_by_field_name("body") or owner.child_by_field_name("value")
     text = owner.text or b""
     return WORDS.findall(text[: body.start_byte - owner.start_byte] if body is not None else text[:200])
 
