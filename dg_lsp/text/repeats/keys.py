@@ -28,9 +28,7 @@ def key_places(source: Source, renamed: Renamed, others: Sequence[Document]) -> 
     known = (*source.names(renamed.old), *source.names(renamed.new))
     keys = [n for n in known if n.parameter and n.shorthand and n.scope is not None]
     if edited.role == "member" and is_class(source.language, edited.scope):
-        # Elsewhere `{ key: name }` may be meant.
-        keys = keys if source.document.language.endswith("react") else []
-        keys = [n for n in keys if _type_of(n) == [name_of(edited.scope)]]
+        keys = [n for n in keys if _type_of(n) == [name_of(edited.scope)] and _is_component(n)]
     else:
         keys = [n for n in keys if n.start == edited.start]
     for key in keys:
@@ -48,7 +46,7 @@ def key_places(source: Source, renamed: Renamed, others: Sequence[Document]) -> 
                 yield source.document, Edit(name.start, name.end, text.decode())
         # 3.
         function = _name_of(scope)
-        there = [(source, source.names(function))] if function else []
+        there = [(source, [*source.names(function)])] if function else []
         if (
             scope.parent is not None
             and scope.parent.parent is not None
@@ -70,6 +68,12 @@ def _new(node: Node, renamed: Renamed) -> str:
     """Return the new text of a key that is given: `{ key }` becomes `{ name: key }`."""
     is_short = node.type.startswith("shorthand")
     return (renamed.new + b": " + renamed.old if is_short else renamed.new).decode()
+
+
+def _is_component(key: Name) -> bool:
+    """Return whether the function that takes `key` writes elements; in others `{ key: name }` may be meant."""
+    text = (key.scope.text or b"") if key.scope is not None else b""
+    return b"</" in text or b"/>" in text
 
 
 def _type_of(key: Name) -> list[bytes]:
