@@ -22,7 +22,15 @@ from dg_lsp.text.repeats.arguments import converted_places, reordered_places
 from dg_lsp.text.repeats.classes import Place, Source, source_of
 from dg_lsp.text.repeats.imports import imported_places
 from dg_lsp.text.repeats.keys import key_places
-from dg_lsp.text.repeats.lines import LONGEST, NAME, Example, series_places, similar_lines, spans_of
+from dg_lsp.text.repeats.lines import (
+    LONGEST,
+    NAME,
+    Example,
+    series_places,
+    similar_blocks,
+    similar_lines,
+    spans_of,
+)
 from dg_lsp.text.repeats.renames import (
     Renamed,
     is_import,
@@ -87,8 +95,13 @@ def next_edits(
         if places := tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor)):
             return places
         if len(document.data) <= LARGEST and hash(document.data) not in bursts.seen:
-            imported = tuple(dict.fromkeys(imported_places(source_of(document), bursts)))
-            return imported or tuple(series_places(document, bursts, others))
+            source = source_of(document)
+            further = (
+                imported_places(source, bursts),
+                similar_blocks(source, bursts),
+                series_places(document, bursts, others),
+            )
+            return next(filter(None, map(tuple, map(dict.fromkeys, further))), ())
     return ()
 
 

@@ -28,34 +28,128 @@ _PIECES = re.compile(rb"[\w$\x80-\xff]+|\s+|[^\w\s]")
 
 
 def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
-    """Yield the places in lines like two that were changed in the same way, one after the other.
+    """Yield the places in lines, or groups of lines, like two that were changed in the same way, one after the other.
 
     1. The new lines are made of the same text, and of what differs between the old ones: from `f("a")` and `f("b")`,
     which became `g(1, "a")` and `g(1, "b")`, follows `g(1, "c")` for `f("c")`.  2. Another line of that form is a
     statement of the same block if both are of one, or has much in common with them, or is the same line.
     """
     # 1.
-    data, recent = source.document.data, bursts.recent[-2:]
-    lines = [found for burst in recent if (found := Example.of(burst, data)) is not None]
-    if len(lines) < 2 or lines[0].start == lines[1].start:
+    document, data = source.document, source.document.data
+    both = _blocks(bursts, data)[-2:]
+    if len(both) < 2:
         return
-    one, two = ((line.old.strip(), data[line.start : line.end].strip()) for line in lines)
-    change = _Pattern.of(one, two) if max(map(len, one + two)) <= LONGEST else None
-    if change is None:
+    one, two = ((block.old.strip(), data[block.start : block.end].strip()) for block in both)
+    changes = [
+        change for pair in ((one, two), _widened(one, two)) if (change := _Pattern.of(*pair)) is not None
+    ]
+    count = one[0].count(b"\n")
+    if not changes or count != two[0].count(b"\n") or max(map(len, one + two)) > LONGEST * (count + 1):
         return
     # 2.
-    parents, at = {_statement_parent(source, line.start) for line in lines}, 0
-    anywhere = len(parents) > 1 or change.fixed >= _ENOUGH
-    for line in data.splitlines(keepends=True):
-        begin, at = at, at + len(line)
+    parents = {_statement_parent(source, block.start) for block in both}
+    anywhere = len(parents) > 1 or changes[0].fixed >= _ENOUGH
+    starts, margin = document.line_starts, _margin(data, both[0].start)
+    for line in range(len(starts) - count):
         check()
-        text = line.strip()
-        new = change.applied(text) if len(text) <= LONGEST else text
-        if new == text or begin in (lines[0].start, lines[1].start):
+        begin, end = starts[line], document.line_end(line + count)
+        text = data[begin:end].strip() if end - begin <= 2 * LONGEST * (count + 1) else b""
+        new = next((found for change in changes if (found := change.applied(text)) != text), text)
+        if new == text or any(begin < block.end and block.start < end for block in both):
             continue
-        start = begin + line.index(text)
+        if b"\n" in new and _margin(data, begin) != margin:
+            continue
+        start = begin + len(_margin(data, begin))
         if anywhere or text in (one[0], two[0]) or _statement_parent(source, start) in parents:
-            yield source.document, line_edit(start, text, new)
+            yield document, line_edit(start, text, new)
+
+
+def similar_blocks(source: Source, bursts: Bursts) -> Iterator[Place]:
+    """Do as `similar_lines` does for groups of lines alone."""
+    if all(b"\n" in block.old for block in _blocks(bursts, source.document.data)[-2:]):
+        yield from similar_lines(source, bursts)
+
+
+def _margin(data: bytes, start: int) -> bytes:
+    """Return the white space at the beginning of the line that begins at `start`."""
+    line = data[start : line_end(data, start)]
+    return line[: len(line) - len(line.lstrip())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The lines that an edit has changed. start, end: as they are now; old: as they were."""
+
+    start: int
+    end: int
+    old: bytes
+
+
+def _blocks(bursts: Bursts, data: bytes) -> list[_Block]:
+    """Return the lines that the `bursts` have changed, the newest last; one after the other in a line are one edit.
+
+    Lines that were only put in or removed are left out.
+    """
+    found = list[tuple[int, int, Burst]]()
+    for burst in bursts.recent:
+        spans = burst.spans(data)
+        if not spans:
+            continue
+        start, end = line_start(data, spans[0].now), line_end(data, spans[-1].stop)
+        if found and found[-1][0] <= end and start <= found[-1][1]:
+            low, high, first = found.pop()
+            found.append((min(low, start), max(high, end), first))
+        else:
+            found.append((start, end, burst))
+    blocks = list[_Block]()
+    for start, end, burst in found:
+        changes = burst.own.followed_by(burst.later).spans
+        first, last = (_offset_before(changes, at) for at in (start, end))
+        old = burst.before[line_start(burst.before, first) : line_end(burst.before, last)]
+        if old.strip() and data[start:end].strip():
+            blocks.append(_Block(start, end, old))
+    return blocks
+
+
+def _offset_before(changes: Sequence[Change], at: int) -> int:
+    """Return the offset in the old text of the offset `at` in the new one."""
+    last = next((c for c in reversed(changes) if c.now <= at), None)
+    return at if last is None else last.end + at - last.stop if at >= last.stop else last.start
+
+
+Pair = tuple[bytes, bytes]
+
+
+def _widened(one: Pair, two: Pair) -> tuple[Pair, Pair]:
+    """Return two changes, old and new, with a word in place of what is in brackets and is kept as it is.
+
+    So `f(a)` and `f(b, c)` differ in one word. They have other words.
+    """
+    both = one, two
+    spans = [_inside(old) for old, _ in both]
+    found, last = list[Pair](both), 0
+    for number, at in enumerate(zip(*spans, strict=True) if len(spans[0]) == len(spans[1]) else ()):
+        parts = [old[slice(*span)] for (old, _), span in zip(both, at, strict=True)]
+        kept = all(part and part in new for part, (_, new) in zip(parts, both, strict=True))
+        if parts[0] != parts[1] and kept and at[0][0] >= last:
+            last = at[0][1]
+            words = b"\xff%d" % number, b"\xfe%d" % number
+            found = [
+                (old.replace(b"(%b)" % part, b"(%b)" % word), new.replace(part, word))
+                for (old, new), part, word in zip(found, parts, words, strict=True)
+            ]
+    return found[0], found[1]
+
+
+def _inside(text: bytes) -> list[tuple[int, int]]:
+    """Return the spans between the brackets of each pair in `text`, in the order of their beginnings."""
+    found, opened = list[tuple[int, int]](), list[int]()
+    for match in re.finditer(rb"[()]", text):
+        if match[0] == b"(":
+            opened.append(match.end())
+        elif opened:
+            found.append((opened.pop(), match.start()))
+    return sorted(found)
 
 
 def line_edit(begin: int, old: bytes, new: bytes) -> Edit:
