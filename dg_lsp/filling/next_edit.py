@@ -20,7 +20,7 @@ from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.repeats.arguments import converted_places, reordered_places
 from dg_lsp.text.repeats.classes import Place, Source, source_of
-from dg_lsp.text.repeats.imports import imported_places
+from dg_lsp.text.repeats.imports import imported_places, names_bound
 from dg_lsp.text.repeats.keys import key_places
 from dg_lsp.text.repeats.lines import (
     LONGEST,
@@ -349,13 +349,18 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
     Where more than one name was changed, only those count that are defined there.
     """
     data, last = source.document.data, _last(typed)
+    lines = _line(typed.burst.before, typed.spans[0].start), _line(data, typed.spans[0].now)
+    # What an import binds now as a member is no other name of the module.
+    if len({tuple(sorted({whole for _, whole in names_bound(line)})) for line in lines}) > 1:
+        return
     older = [b for b in bursts.recent[:-1] if b.spans(data)]
-    lines = {line_start(data, c.now) for b in older for c in b.spans(data)}
+    places = {line_start(data, c.now) for b in older for c in b.spans(data)}
     alone, done = len(set(typed.core)) == 1, set[tuple[bytes, bytes]]()
     for span, pair in sorted(
         zip(typed.spans, typed.core, strict=True), key=lambda p: p[0] != typed.spans[last]
     ):
-        if pair in done or not all(map(NAME.fullmatch, pair)):
+        # A name in the place of another one has changed places with it.
+        if pair in done or not all(map(NAME.fullmatch, pair)) or pair[1] in {old for old, _ in typed.core}:
             continue
         done.add(pair)
         old, new = pair
@@ -367,7 +372,7 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
         yield from found
         if alone and not found:
             twice = any(pair in _core(b, data) for b in older)
-            yield from replaced_places(source, renamed, lines, twice=twice)
+            yield from replaced_places(source, renamed, places, twice=twice)
     if not done:
         yield from _imported(source, typed, others)
 

@@ -73,11 +73,11 @@ def _bound(burst: Burst, data: bytes) -> tuple[list[tuple[bytes, bool]], list[tu
     )
     lines = [text[line_start(text, start) : line_end(text, end)].splitlines() for text, start, end in texts]
     kept = {*lines[0]} & {*lines[1]}
-    old, new = ([b for line in some if line not in kept for b in _names_of(line)] for some in lines)
+    old, new = ([b for line in some if line not in kept for b in names_bound(line)] for some in lines)
     return old, new
 
 
-def _names_of(line: bytes) -> list[tuple[bytes, bool]]:
+def names_bound(line: bytes) -> list[tuple[bytes, bool]]:
     """Return the names that the import in `line` binds, each with whether it is a module or what a file is for all.
 
     `import a.b` binds `a`, and `from a import b, c as d` binds `b` and `d`, which are members.

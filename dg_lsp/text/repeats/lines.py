@@ -97,8 +97,8 @@ def _blocks(bursts: Bursts, data: bytes) -> list[_Block]:
             continue
         start, end = line_start(data, spans[0].now), line_end(data, spans[-1].stop)
         if found and found[-1][0] <= end and start <= found[-1][1]:
-            low, high, first = found.pop()
-            found.append((min(low, start), max(high, end), first))
+            low, high, oldest = found.pop()
+            found.append((min(low, start), max(high, end), oldest))
         else:
             found.append((start, end, burst))
     blocks = list[_Block]()
