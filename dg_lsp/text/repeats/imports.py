@@ -40,7 +40,8 @@ def imported_places(source: Source, bursts: Bursts) -> Iterator[Place]:
                 yield source.document, Edit(receiver.start_byte, name.end, text)
     # 2.
     words, others = ({word for word, _ in found} for found in (gone, come))
-    if len(words) == len(others) == 1 and words != others:
+    kinds = [{whole for _, whole in found} for found in (gone, come)]
+    if len(words) == len(others) == 1 and words != others and kinds[0] == kinds[1]:
         yield from _replaced(source, bursts, words.pop(), others.pop())
 
 
