@@ -24,7 +24,7 @@ _WORDS = re.compile(rb"^\s*(?:import|from|use|using)(?:\s+(?:static|type))?\b")
 def imported_places(source: Source, bursts: Bursts) -> Iterator[Place]:
     """Yield the edits of the uses of a name that one of the newest `bursts` has removed from the imports.
 
-    1. Members of a module that is not imported whole any more stand alone: `sleep()` for `time.sleep()`.  2. A name
+    1. Members of a module that is not imported whole any more are used alone: `sleep()` for `time.sleep()`.  2. A name
     that nothing binds any more becomes the only one that was put in, if nothing else uses that.
     """
     bound = [_bound(burst, source.document.data) for burst in bursts.recent[-_RECENT:]]
@@ -79,7 +79,7 @@ def _bound(burst: Burst, data: bytes) -> tuple[list[tuple[bytes, bool]], list[tu
 
 
 def names_bound(line: bytes) -> list[tuple[bytes, bool]]:
-    """Return the names that the import in `line` binds, each with whether it is a module or what a file is for all.
+    """Return the names that the import in `line` binds, and for each if it is a module or another whole.
 
     `import a.b` binds `a`, and `from a import b, c as d` binds `b` and `d`, which are members.
     """
