@@ -65,12 +65,19 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     if comment := open_comment(language, fill, rest):
         return comment
     opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
-    if opened > len(unpaired(language, site.after[:REACH], state.brackets).closers):
+    if opened > 0 and opened > _closed_behind(site, state.brackets):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
     element = language.jsx and _LAST_VALUE.search(fill) and _NEXT_ELEMENT.match(site.after)
     if site.is_part and left and (element or (_OWN_LINE.match(fill) and _NEXT_VALUE.match(site.after))):
         return (fault_at(fill, len(fill), len(fill), "a missing `,`"),)
     return ()
+
+
+# Reading so much text for each beginning of each draft would take longer than the network.
+@lru_cache(maxsize=4)
+def _closed_behind(site: Site, brackets: bytes) -> int:
+    """Return how many brackets the text near behind the gap closes that neither it nor `brackets` open."""
+    return len(unpaired(site.language, site.after[:REACH], brackets).closers)
 
 
 def is_in_header(site: Site, fill: bytes) -> bool:
