@@ -326,6 +326,8 @@ def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None)
         ("    return half(", "(r + r) / 2", ")" + SUFFIX, "arguments"),
         ("    x = [", "[r][0]", "]" + SUFFIX, "expression"),
         ("    return half(r, ", "half(r, r)", ", r)" + SUFFIX, "arguments"),
+        ("    x = ", "half(r + r)", " + r" + SUFFIX, "expression"),
+        ("    x = [ ", "half([ r ])", " ]" + SUFFIX, "expression"),
         ("def f(", "x: int, y: int) -> int", ":" + SUFFIX, "rest_of_line"),
         ("    if ", "r in {x: 1, 2: y}", ":\n        return 1" + SUFFIX, "expression"),
         ("    ", "return half(x)", SUFFIX, "statement"),

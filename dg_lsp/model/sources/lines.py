@@ -36,8 +36,6 @@ _BEHIND = 4.0
 # The probability, at least, that a statement begins with a name that the lines behind it use and nothing defines: 41 of
 # 44 such statements do (docs/research/candidates-and-judge.md), but another line may be the one to define it.
 _MISSING = 0.8
-# What may be behind a gap and within brackets of its text, too.
-_WITHIN = (b")", b"]", b"}", b":", b",", b";")
 # Characters of the suffix that a token which begins it may have.
 _LONGEST = 64
 
@@ -128,8 +126,8 @@ def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
 class _UpToSuffix:
     """A text ends before each token that ends the gap; all likely ones are kept.
 
-    In front of a bracket, a colon or a comma a text ends only if it leaves no bracket open: `g(x` does not end in
-    `f(g(x|)`, nor `g(x` in `f(g(x|, y)`.
+    In front of other text of its line a text ends only if it leaves no bracket open: `g(x` does not end in `f(g(x|)`,
+    in `f(g(x|, y)`, nor in `g(x| + y`.
 
     again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
     continued as long as they are likely. missing: those of a name that the text probably begins with. found: the
@@ -186,7 +184,7 @@ class _UpToSuffix:
     def _is_open(self, text: str) -> bool:
         """Return whether the text behind the gap would belong into a bracket of `text`."""
         site, fill = self.site, to_bytes(text)
-        return site.rest.startswith(_WITHIN) and (bool(left_open(site, fill)) or is_in_header(site, fill))
+        return bool(site.rest.strip()) and (bool(left_open(site, fill)) or is_in_header(site, fill))
 
     def _expect(self, rows: Sequence[Row], totals: Tensor) -> None:
         """Make `missing` as likely as _MISSING where `rows` begin with it so far, and other texts less likely."""
