@@ -107,7 +107,9 @@ class Settings:
         "normal", "how much to compute for a fill: low, normal or high (more lengths, draws and steps)"
     )
     seed: int = _option(
-        0, "the seed of the noise; without a deadline, the same seed, file and machine give the same fill"
+        0,
+        "the seed of the noise; without a deadline, the same seed, file, machine and number of threads give the same "
+        "fill",
     )
     deadline: float = _option(
         0.0, "seconds after which a requested fill takes the best one so far; 0 is no limit"
