@@ -31,8 +31,8 @@ def pytest_configure() -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-# Files all of whose tests are slow: they train, load the embedded checkpoint, or start a server or an engine for each
-# test. `make check` leaves them out.
+# Files all of whose tests are slow: they train, load the embedded checkpoint, start a server or an engine for each
+# test, or try many places of long files. `make check` leaves them out.
 SLOW = {
     "tests/benchmarks/test_gaps.py",
     *("tests/bench/test_lists.py", "tests/bench/test_run.py", "tests/model/test_denoise.py"),
@@ -51,6 +51,8 @@ SLOW = {
         "tests/robustness/test_empty.py",
     ),
     *("tests/server/test_app.py", "tests/server/test_protocol.py", "tests/server/test_streams.py"),
+    *("tests/cli/test_fill.py", "tests/cli/test_interrupt.py", "tests/text/test_indented.py"),
+    *("tests/text/test_near.py", "tests/text/test_nothing_is_lost.py", "tests/text/test_wild.py"),
     *("tests/training/test_adapted.py", "tests/benchmarks/test_judging.py"),
     *("tests/benchmarks/test_embedded_recipe.py", "tests/training/test_train.py"),
 }

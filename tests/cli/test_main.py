@@ -484,6 +484,7 @@ def test_the_systems_errors_are_reported_without_pythons_number(monkeypatch, cap
     assert capsys.readouterr().err.splitlines()[-1] == "dg-lsp: error: /lost: No such file or directory"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--stdio"], ["--log-level", "debug", "--stdio"], ["serve"]])
 def test_without_a_command_it_is_a_server(options):
     params: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
@@ -547,6 +548,7 @@ def test_version_is_the_package_version(capsys):
     assert capsys.readouterr().out.startswith("dg-lsp 0.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*COMMANDS])
 def test_no_help_imports_torch(command):
     code = "import sys; from dg_lsp.cli.main import main\ntry: main([sys.argv[1], '--help'])\nexcept SystemExit: pass\n"
@@ -577,12 +579,14 @@ def without(package, *arguments):
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("tree_sitter", "fill", "a.py:1"), ("torch", "demo", "--alone")])
 def test_a_missing_package_sends_to_the_doctor(arguments):
     done = without(*arguments)
     assert done.returncode == 2 and "run dg-lsp doctor" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_doctor_names_a_missing_package_and_its_fix():
     done = without("torch", "doctor", "--no-fill")
     assert done.returncode == 1
