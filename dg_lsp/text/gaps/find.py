@@ -78,11 +78,10 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     # 2. and 3.
     gap = _recalled(analysis, kind) if not analysis.whole else None
     gap = gap or _gap_in(analysis, kind)
+    if kind is None:
+        return parts.ended(analysis, gap)
     # A body that was asked for is closed; any other fill ends with its line.
-    gap = gap if kind in BODIES else parts.with_owed(analysis, gap)
-    if kind is not None:
-        return replace(gap, asked=True)
-    return parts.without_end_of_header(analysis, parts.up_to_colon(analysis, gap))
+    return replace(gap if kind in BODIES else parts.with_owed(analysis, gap), asked=True)
 
 
 @bounded

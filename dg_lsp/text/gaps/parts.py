@@ -257,7 +257,12 @@ def with_owed(analysis: Analysis, gap: Gap) -> Gap:
     return gap
 
 
-def up_to_colon(analysis: Analysis, gap: Gap) -> Gap:
+def ended(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap` with the text that must follow it, which depends on the header where it is in one."""
+    return _without_end_of_header(analysis, _up_to_colon(analysis, with_owed(analysis, gap)))
+
+
+def _up_to_colon(analysis: Analysis, gap: Gap) -> Gap:
     """Return `gap`, up to the colon of a header of Python where other functions of the file name the types they return.
 
     Behind `def f(|` only `:` is inserted then, and not `):`, so that the fill may be `x) -> int`; so it is behind
@@ -274,7 +279,7 @@ def up_to_colon(analysis: Analysis, gap: Gap) -> Gap:
     return replace(gap, kind="rest_of_line", insert_after=":")
 
 
-def without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
+def _without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
     """Return `gap` in the parameters of a function that has a body, without the `;` behind them: a class has no others.
 
     In a class of Java `)` is inserted behind `int f(|`, and in an interface `);`.
