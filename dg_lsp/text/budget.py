@@ -153,6 +153,23 @@ def bounded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     return within_budget
 
 
+def unbilled(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Make `function` spend no budget: it loads something once, such as a grammar, whatever text is read then."""
+
+    @wraps(function)
+    def outside_budget(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        work = _work.get()
+        if work is None:
+            return function(*args, **kwargs)
+        spent = monotonic() - work.began, thread_time() - work.clock
+        try:
+            return function(*args, **kwargs)
+        finally:
+            work.began, work.clock = monotonic() - spent[0], thread_time() - spent[1]
+
+    return outside_budget
+
+
 def check() -> None:
     """Return while the budget of the work under way lasts, else raise OutOfTime; for loops over a text."""
     work = _work.get()

@@ -10,7 +10,7 @@ import pytest
 
 from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import Budget, bounded, check, spending, within
+from dg_lsp.text.budget import Budget, bounded, check, spending, unbilled, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.find import find_function, find_gap, find_gaps, find_named
@@ -325,3 +325,34 @@ def test_an_interrupt_while_the_parser_reads_is_an_interrupt(at: int) -> None:
     text.at = at
     with pytest.raises(KeyboardInterrupt):
         load_language("python").parse(text)
+
+
+def burn(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def test_a_grammar_that_is_loaded_in_a_request_spends_none_of_its_budget() -> None:
+    inner = unbilled(lambda: burn(0.06))
+
+    @unbilled
+    def outer() -> None:
+        burn(0.06)
+        inner()
+
+    @bounded
+    def read(*loads: Any) -> None:
+        for load in loads:
+            load()
+        check()
+
+    with within(0.05) as budget:
+        read(outer, inner)
+    assert budget.spent < 0.05
+    with within(0.05), pytest.raises(OutOfTime):
+        read(lambda: burn(0.06))
+
+
+def test_a_language_is_loaded_once_however_it_is_named() -> None:
+    assert load_language("python") is load_language("python", ())

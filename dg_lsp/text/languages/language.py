@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.text.budget import check
+from dg_lsp.text.budget import check, unbilled
 from dg_lsp.text.languages.macros import Macros, blanked, read_macros, with_names
 from dg_lsp.text.languages.recovery import is_endless, parse, parse_until_broken
 from dg_lsp.text.languages.words import Plain, Quotes, Words, read_facts
@@ -192,7 +192,6 @@ class Language:
         return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
 
 
-@lru_cache(maxsize=64)
 def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
     """The language called `name`, by its own name or an editor's, whose parser reads `macros`, such as `MY_*`, as
     blanks.
@@ -201,6 +200,13 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         UnknownLanguage: there is no such folder.
         ValueError: its query captures something outside CAPTURES (QueryError where it does not compile).
     """
+    return _loaded(name, macros)
+
+
+@lru_cache(maxsize=64)
+@unbilled
+def _loaded(name: str, macros: tuple[str, ...]) -> Language:
+    """Load the language as `load_language` returns it."""
     if macros:
         plain = load_language(name)
         named = with_names(plain.macros, macros)
