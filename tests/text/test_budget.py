@@ -354,5 +354,5 @@ def test_a_grammar_that_is_loaded_in_a_request_spends_none_of_its_budget() -> No
         read(lambda: burn(0.06))
 
 
-def test_a_language_is_loaded_once_however_it_is_named() -> None:
-    assert load_language("python") is load_language("python", ())
+def test_a_grammar_is_loaded_once_however_its_language_is_named() -> None:
+    assert load_language("python").query is load_language("python", ()).query

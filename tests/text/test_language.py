@@ -32,7 +32,7 @@ def test_every_query_captures_documented_names_only(name: str) -> None:
 def test_a_stray_capture_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "CAPTURES", CAPTURES[1:])
     with pytest.raises(ValueError, match=f"captures {CAPTURES[0]}; known are"):
-        language._loaded.__wrapped__(name, ())
+        language._tree.__wrapped__(name)
 
 
 def test_captures_come_in_the_order_of_the_text() -> None:

@@ -192,6 +192,8 @@ class Language:
         return {owner: sorted(records.values(), key=_place) for owner, records in found.items()}
 
 
+@lru_cache(maxsize=64)
+@unbilled
 def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
     """The language called `name`, by its own name or an editor's, whose parser reads `macros`, such as `MY_*`, as
     blanks.
@@ -200,13 +202,6 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         UnknownLanguage: there is no such folder.
         ValueError: its query captures something outside CAPTURES (QueryError where it does not compile).
     """
-    return _loaded(name, macros)
-
-
-@lru_cache(maxsize=64)
-@unbilled
-def _loaded(name: str, macros: tuple[str, ...]) -> Language:
-    """Load the language as `load_language` returns it."""
     if macros:
         plain = load_language(name)
         named = with_names(plain.macros, macros)
@@ -238,12 +233,14 @@ def _loaded(name: str, macros: tuple[str, ...]) -> Language:
         rooms=dict(zip(OWNERS, (rooms["function"], rooms["class"], rooms["function"]), strict=True)),
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
         plain=read_facts(Plain, facts.get("plain", {})),
-        tree=_tree(facts),
+        tree=_tree(folder),
     )
 
 
-def _tree(facts: dict[str, Any]) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
+@cache
+def _tree(folder: str) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
     """The grammar of a language and its gaps.scm; None for a plain one whose wheel is not named or not installed."""
+    facts = _facts(folder)
     if facts["style"] == "plain" and importlib.util.find_spec(facts.get("wheel", "-")) is None:
         return None
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
