@@ -19,7 +19,7 @@ GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 VLLM, LLAMA = "vllm+", "llama+"  # before the address of a server that is vLLM or llama.cpp
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _VARIABLE = "DG_LSP_"  # the beginning of the variables' names
-_RUNTIME_DIR = "DG_LSP_RUNTIME_DIR"  # the one that is no setting: engine/runtime.py
+RUNTIME_DIR = "DG_LSP_RUNTIME_DIR"  # the one that is no setting: where engines have their files
 # Files that hold passwords and keys by custom.
 SECRETS = (
     *(".env*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".htpasswd", ".pgpass", ".git-credentials"),
@@ -278,7 +278,7 @@ def variable_of(name: str) -> str:
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Return a sentence for each variable that is named like a setting's and is ignored, such as `DG_LSP_EFORT`."""
-    known = [_RUNTIME_DIR, *(variable_of(f.name) for f in fields(Settings))]
+    known = [RUNTIME_DIR, *(variable_of(f.name) for f in fields(Settings))]
     sentences = []
     for name in sorted(environment):
         if name.upper().startswith(_VARIABLE) and name not in known:

@@ -274,7 +274,7 @@ def _load(
 
     def read(request: Infill) -> Iterator[Draft | Fill]:
         with caches.lend(request.session) as cache:
-            for count in read_on(model, cache, request):
+            for count in read_on(measured.model, cache, request):
                 yield Draft(count, (), 0.0)
 
     def free() -> None:

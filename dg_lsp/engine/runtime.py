@@ -21,7 +21,7 @@ from typing import Any
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.settings import Settings, is_foreign, path_of
+from dg_lsp.settings import RUNTIME_DIR, Settings, is_foreign, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LOG_BYTES = 1 << 20  # a longer log is written from its beginning
@@ -130,7 +130,7 @@ def is_own(connection: Any) -> bool:
 
 
 def _directory(environment: Mapping[str, str]) -> Path:
-    if named := environment.get("DG_LSP_RUNTIME_DIR"):
+    if named := environment.get(RUNTIME_DIR):
         return path_of(named)
     session = environment.get("XDG_RUNTIME_DIR")
     if session and os.access(session, os.W_OK):

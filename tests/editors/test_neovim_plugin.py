@@ -56,7 +56,7 @@ def holds(editor: Editor, *lines: str) -> None:
     editor.wait(lambda: editor.lines() == [LINES[0], *lines, LINES[-1]], f"the buffer holds {editor.lines()}")
 
 
-def told(editor: Editor, method: str) -> list[Any]:
+def notifications(editor: Editor, method: str) -> list[Any]:
     found = editor.rpc.exec_lua("return _G.fake.told")
     return [params for name, params in found if name == method]
 
@@ -215,7 +215,7 @@ def test_a_dismissed_text_is_told_to_the_server(editor: Editor) -> None:
     shows(editor, "first + second")
     editor.keys("<C-]>")
     shows(editor, "")
-    (params,) = told(editor, "dg-lsp/dismissed")
+    (params,) = notifications(editor, "dg-lsp/dismissed")
     assert params["text"] == "first + second"
     assert params["position"] == {"line": 1, "character": 12}
     assert params["uri"].endswith("ghost.py") and params["version"] > 0
@@ -226,7 +226,7 @@ def test_each_use_of_ghost_text_is_reported_once(editor: Editor) -> None:
     """Of `total = first + second`: by word, by line; then by all of it, typed to its end, and dismissed."""
 
     def uses() -> list[Any]:
-        return [one for one in told(editor, "dg-lsp/used") if one["kind"] != "shown"]
+        return [one for one in notifications(editor, "dg-lsp/used") if one["kind"] != "shown"]
 
     editor.keys("tot")
     shows(editor, "al = first + second")
@@ -251,13 +251,15 @@ def test_each_use_of_ghost_text_is_reported_once(editor: Editor) -> None:
         *(("word", 2), ("line", 17), ("tab", 37), ("typed", 3), ("dismissed", 37))
     ]
     # Each text that was waited for was reported as shown, and only once.
-    shown = Counter(one["characters"] for one in told(editor, "dg-lsp/used") if one["kind"] == "shown")
+    shown = Counter(
+        one["characters"] for one in notifications(editor, "dg-lsp/used") if one["kind"] == "shown"
+    )
     assert (shown[19], shown[37], shown[3]) == (1, 2, 1)
 
 
 def test_yanked_lines_and_the_place_that_was_left_are_reported(editor: Editor) -> None:
     def yanks() -> list[tuple[int, int]]:
-        spans = [one["range"] for one in told(editor, "dg-lsp/yanked")]
+        spans = [one["range"] for one in notifications(editor, "dg-lsp/yanked")]
         return [(span["start"]["line"], span["end"]["line"]) for span in spans]
 
     editor.keys("<Esc>1Gyj")
@@ -270,8 +272,8 @@ def test_yanked_lines_and_the_place_that_was_left_are_reported(editor: Editor) -
     time.sleep(0.4)
     assert yanks() == [(0, 2), (2, 3)]
     editor.keys("3G:enew!<CR>")
-    editor.wait(lambda: told(editor, "dg-lsp/left"), "the place that was left is not reported")
-    (params,) = told(editor, "dg-lsp/left")
+    editor.wait(lambda: notifications(editor, "dg-lsp/left"), "the place that was left is not reported")
+    (params,) = notifications(editor, "dg-lsp/left")
     assert params["position"]["line"] == 2 and params["textDocument"]["uri"].endswith("ghost.py")
     editor.keys("ione two<Esc>yy")
     time.sleep(0.4)
@@ -394,8 +396,8 @@ def test_the_files_of_each_language_are_served(editor: Editor, suffix: str) -> N
     editor.keys("<Esc>")
     editor.rpc.command(f"edit! {editor.project / 'shop'}.{suffix}")
     editor.wait(editor.attached, "the server does not serve it")
-    editor.wait(lambda: told(editor, "textDocument/didOpen"), "it was not opened")
-    (opened,) = told(editor, "textDocument/didOpen")
+    editor.wait(lambda: notifications(editor, "textDocument/didOpen"), "it was not opened")
+    (opened,) = notifications(editor, "textDocument/didOpen")
     assert knows(opened["textDocument"]["languageId"])
 
 
@@ -416,8 +418,8 @@ def test_status_and_health_tell_the_state_and_the_reason(editor: Editor) -> None
 
 def test_effort_and_own_settings_reach_the_server(editor: Editor) -> None:
     editor.rpc.command("DgLsp effort high")
-    editor.wait(lambda: told(editor, "workspace/didChangeConfiguration"), "the server was not told")
-    (params,) = told(editor, "workspace/didChangeConfiguration")
+    editor.wait(lambda: notifications(editor, "workspace/didChangeConfiguration"), "the server was not told")
+    (params,) = notifications(editor, "workspace/didChangeConfiguration")
     assert params == {"settings": {"dg-lsp": {"effort": "high"}}}
     assert editor.rpc.exec_lua("return vim.lsp.get_clients()[1].settings") == params["settings"]
 

@@ -1,7 +1,7 @@
 """Signatures: the other places of a change to a function's header: its other headers, and its calls."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -214,7 +214,12 @@ def arguments_around(source: Source, start: int, stop: int) -> tuple[bytes, Node
 
 def arguments_of(source: Source, function: bytes) -> list[Node]:
     """Return the arguments of all calls of what is called `function`."""
-    found = [_call_of(use) for use in source.names(function) if use.scope is None]
+    return _given_to(source.names(function))
+
+
+def _given_to(names: Iterable[Name]) -> list[Node]:
+    """Return the arguments of the calls whose functions `names` are."""
+    found = [_call_of(name) for name in names if name.scope is None]
     given = [call.child_by_field_name("arguments") for call in found if call is not None]
     return [arguments for arguments in given if arguments is not None]
 
@@ -438,11 +443,8 @@ def calls(source: Source, name: Name, others: Sequence[Document]) -> Iterator[tu
         same = (o for o in others if may_share(source, o, word))
         found += [shared_names(source, other, (word,)) for other in same]
     for there, names in found:
-        for other in names:
-            call = _call_of(other) if other.scope is None else None
-            arguments = call.child_by_field_name("arguments") if call is not None else None
-            if arguments is not None:
-                yield there, arguments
+        for arguments in _given_to(names):
+            yield there, arguments
 
 
 def _constructions(source: Source, name: Name) -> Iterator[tuple[Source, Node]]:
@@ -456,11 +458,8 @@ def _constructions(source: Source, name: Name) -> Iterator[tuple[Source, Node]]:
     headers = [n for n in names if n.place.type == "constructor_declaration"]
     if not word or len(classes) != 1 or len(headers) > 1:
         return
-    for use in names:
-        call = _call_of(use) if use.scope is None else None
-        arguments = call.child_by_field_name("arguments") if call is not None else None
-        if arguments is not None:
-            yield source, arguments
+    for arguments in _given_to(names):
+        yield source, arguments
 
 
 def _is_use(source: Source, name: Name, use: Name) -> bool:
