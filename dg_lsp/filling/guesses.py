@@ -21,10 +21,9 @@ from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill, Infill, Piece
 from dg_lsp.text.prompts.prompt import shortened
-from dg_lsp.text.repeats.classes import source_of
-from dg_lsp.text.repeats.guesses import guesses
-from dg_lsp.text.repeats.lines import Example
-from dg_lsp.text.repeats.signatures import adds_parameter
+from dg_lsp.text.repeats.functions import adds_parameter
+from dg_lsp.text.repeats.guesses import Example, guesses
+from dg_lsp.text.repeats.source import source_of
 
 # Bytes that are read above a line and below it: few, because each guess is read alone.
 _ABOVE, _BELOW = 1200, 600

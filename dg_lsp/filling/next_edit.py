@@ -3,7 +3,6 @@
 A rule offers a place only where a tree says that it plays the same part; other places are guesses, which a model rates.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,36 +17,20 @@ from dg_lsp.text.fills.baseline import complaint
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import UnknownLanguage, load_language
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.repeats.arguments import converted_places, reordered_places
-from dg_lsp.text.repeats.classes import Place, Source, source_of
-from dg_lsp.text.repeats.imports import imported_places, names_bound
+from dg_lsp.text.repeats.arguments import argument_places, parameter_places
+from dg_lsp.text.repeats.awaits import awaited_places
+from dg_lsp.text.repeats.conversions import converted_places, reordered_places
+from dg_lsp.text.repeats.edits import LONGEST, NAME, spans_of
+from dg_lsp.text.repeats.functions import function_at
+from dg_lsp.text.repeats.guesses import Example
+from dg_lsp.text.repeats.headers import header_places, is_in_body
+from dg_lsp.text.repeats.imports import imported_places, names_bound, reimported_places, replaced_places
 from dg_lsp.text.repeats.keys import key_places
-from dg_lsp.text.repeats.lines import (
-    LONGEST,
-    NAME,
-    Example,
-    series_places,
-    similar_blocks,
-    similar_lines,
-    spans_of,
-)
-from dg_lsp.text.repeats.renames import (
-    Renamed,
-    is_import,
-    key_owner,
-    rename_places,
-    replaced_places,
-    words_like,
-)
-from dg_lsp.text.repeats.signatures import (
-    argument_places,
-    awaited_places,
-    call_places,
-    header_at,
-    header_places,
-    is_in_body,
-    parameters_of,
-)
+from dg_lsp.text.repeats.lines import similar_blocks, similar_lines
+from dg_lsp.text.repeats.properties import property_places
+from dg_lsp.text.repeats.renames import Renamed, rename_places
+from dg_lsp.text.repeats.series import kept_places, series_places
+from dg_lsp.text.repeats.source import Place, Source, is_import, source_of, words_like
 from dg_lsp.text.syntax.items import member_alone
 from dg_lsp.text.syntax.lexer import line_end, line_start
 from dg_lsp.text.syntax.names import binding, is_class, name_at
@@ -57,11 +40,6 @@ from dg_lsp.text.syntax.repair import cost_of
 LARGEST = 400_000
 # Shorter words than this are rarely whole ones.
 _SHORT = 3
-_STRING = re.compile(rb"([\"'`])([\w.-]+)\1")
-_FROM = re.compile(rb"\bfrom\s*[\"'].*|[#;].*|//.*")
-
-# A line that keeps a parameter as a member: its indentation, the receiver, the name, the end.
-_MEMBER = re.compile(rb"([ \t]*)((?:self|this)(?:\.|->))(\w+) = \3(;?)")
 
 Core = tuple[tuple[bytes, bytes], ...]
 
@@ -89,19 +67,20 @@ def next_edits(
     Raises:
         OutOfTime: looking for them takes too long.
     """
-    typed = _typed(document, bursts, cursor)
+    newest = _newest(document, bursts)
+    if newest is None:
+        return ()
+    typed = _typed(document, newest, cursor)
     with suppress(UnknownLanguage, Unreadable):
-        found = _found(source_of(document), typed, bursts, others) if typed is not None else ()
-        if places := tuple(dict.fromkeys(found)) or tuple(_next_line(document, bursts, cursor)):
-            return places
-        if len(document.data) <= LARGEST and hash(document.data) not in bursts.seen:
-            source = source_of(document)
-            further = (
-                imported_places(source, bursts),
-                similar_blocks(source, bursts),
-                series_places(document, bursts, others),
-            )
-            return next(filter(None, map(tuple, map(dict.fromkeys, further))), ())
+        source = source_of(document)
+        rules = (
+            _found(source, typed, bursts, others) if typed is not None else iter(()),
+            kept_places(source, newest.before, cursor),
+            imported_places(source, bursts),
+            similar_blocks(source, bursts),
+            series_places(document, bursts, others),
+        )
+        return next(filter(None, map(tuple, map(dict.fromkeys, rules))), ())
     return ()
 
 
@@ -113,7 +92,8 @@ def example_of(document: Document, bursts: Bursts, cursor: int) -> Example | Non
     Raises:
         OutOfTime: looking at it takes too long.
     """
-    typed = _typed(document, bursts, cursor)
+    newest = _newest(document, bursts)
+    typed = _typed(document, newest, cursor) if newest is not None else None
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
         if typed is None or _is_broken(source, typed) or _is_defined(source, typed):
@@ -177,14 +157,18 @@ def _is_sound_alone(source: Source, edit: Edit) -> bool:
     return not alone.root_node.has_error and not new.root_node.has_error
 
 
-def _typed(document: Document, bursts: Bursts, cursor: int) -> Typed | None:
-    """Return the newest edit; None where it is none that can be repeated.
+def _newest(document: Document, bursts: Bursts) -> Burst | None:
+    """Return the newest of the `bursts`; None where it was undone, or the document is too large."""
+    is_looked_at = len(document.data) <= LARGEST and hash(document.data) not in bursts.seen
+    return bursts.last if is_looked_at else None
 
-    It was undone, or spans lines, or is white space alone, or a new line, or a word that is still being typed.
+
+def _typed(document: Document, burst: Burst, cursor: int) -> Typed | None:
+    """Return the edit `burst`; None where it is none that can be repeated.
+
+    It spans lines, or is white space alone, or a new line, or a word that is still being typed.
     """
-    data, burst = document.data, bursts.last
-    if burst is None or len(data) > LARGEST or hash(data) in bursts.seen:
-        return None
+    data = document.data
     spans = spans_of(burst, data)
     core = tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
     if not core or any(
@@ -222,35 +206,6 @@ def _begins_part(word: bytes, at: int) -> bool:
     return at == 0 or word[at : at + 1].isupper() or b"_" in word[at - 1 : at + 1]
 
 
-def _next_line(document: Document, bursts: Bursts, cursor: int) -> Iterator[Place]:
-    """Yield the line that does for the next parameter what the new line before the cursor does for one.
-
-    That is `self.name = name`, which must be new, and the next parameter must not be used yet.
-    """
-    data, burst = document.data, bursts.last
-    if burst is None or len(data) > LARGEST or hash(data) in bursts.seen:
-        return
-    start, end = line_start(data, cursor), line_end(data, cursor)
-    line = _MEMBER.fullmatch(data[start:end])
-    if line is None or cursor != end or line[0] in burst.before.splitlines():
-        return
-    source = source_of(document)
-    last = end - len(line[4])
-    name = name_at(source.language, source.root, last - len(line[3]), last)
-    scope = (
-        binding(source.language, name, source.within(name.node).names(line[3])) if name is not None else None
-    )
-    body = scope.child_by_field_name("body") if scope is not None else None
-    names = parameters_of(source, scope) if scope is not None else []
-    if body is None or line[3] not in names[:-1]:
-        return
-    after = names[names.index(line[3]) + 1]
-    if not words_like(after, data[body.start_byte : body.end_byte]):
-        end_of_line = b"\r\n" if data.endswith(b"\r\n", 0, start) else b"\n"
-        text = end_of_line + line[1] + line[2] + after + b" = " + after + line[4]
-        yield document, Edit(end, end, text.decode())
-
-
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
     """Yield the places of the first rule that finds any."""
     at, data = typed.spans[_last(typed)], source.document.data
@@ -260,12 +215,12 @@ def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docume
     rules: tuple[Callable[[], Iterator[Place]], ...] = (
         lambda: _renamed(source, typed, bursts, others),
         lambda: header_places(source, typed.burst.before, typed.spans, others),
-        lambda: call_places(source, typed.burst.before, typed.spans, others),
+        lambda: parameter_places(source, typed.burst.before, typed.spans, others),
         lambda: reordered_places(source, bursts),
         lambda: converted_places(source, bursts, others),
         lambda: argument_places(source, typed.burst.before, typed.spans),
-        lambda: awaited_places(source, (at.now, at.stop)),
-        lambda: _same_keys(source, typed),
+        lambda: awaited_places(source, at.now, at.stop),
+        lambda: key_places(source, typed.burst.before, typed.spans),
         lambda: similar_lines(source, bursts),
         lambda: _header_before(source, typed, bursts, others),
     )
@@ -285,13 +240,13 @@ def _header_before(
     """Yield the places of the last burst but one if it has changed the header of the function that the newest is in."""
     burst = bursts.recent[-2] if len(bursts.recent) > 1 else None
     spans = spans_of(burst, source.document.data) if burst is not None else ()
-    name = header_at(source, spans) if spans else None
-    if burst is None or name is None or not is_in_body(name, typed.spans):
+    function = function_at(source, spans) if spans else None
+    if burst is None or function is None or not is_in_body(function, typed.spans):
         return
     yield from header_places(source, burst.before, spans, others)
-    yield from call_places(source, burst.before, spans, others)
+    yield from parameter_places(source, burst.before, spans, others)
     for span in spans:
-        yield from awaited_places(source, (span.now, span.stop))
+        yield from awaited_places(source, span.now, span.stop)
 
 
 def _is_broken(source: Source, typed: Typed) -> bool:
@@ -368,13 +323,13 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
         count = max(words_like(new, data) - words_like(new, before), 1)
         ends = typed.cursor == span.stop
         renamed = Renamed(old, new, (span.now, span.stop), count, alone, typing=ends)
-        found = [*rename_places(source, renamed, others), *key_places(source, renamed, others)]
+        found = [*rename_places(source, renamed, others), *property_places(source, renamed, others)]
         yield from found
         if alone and not found:
             twice = any(pair in _core(b, data) for b in older)
             yield from replaced_places(source, renamed, places, twice=twice)
     if not done:
-        yield from _imported(source, typed, others)
+        yield from reimported_places(source, typed.burst.before, typed.spans[0], others)
 
 
 def _renamed_alone(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Place]:
@@ -397,44 +352,5 @@ def _renamed_alone(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Pla
     yield from _renamed(near, typed, bursts, ())
 
 
-def _imported(source: Source, typed: Typed, others: Sequence[Document]) -> Iterator[Place]:
-    """Yield the places of the name that an import has had, where it has another one now, as without `as np`."""
-    data, span, old = source.document.data, typed.spans[0], typed.burst.before
-    line = _line(data, span.now)
-    if b"," in line or line.split()[:1] not in ([b"import"], [b"from"], [b"use"], [b"using"]):
-        return
-    first, last = (NAME.findall(_FROM.sub(b"", text)) for text in (_line(old, span.start), line))
-    if first and last and first[-1] != last[-1]:
-        end = line_start(data, span.now) + len(_FROM.sub(b"", line).rstrip().rstrip(b";\"'"))
-        count = max(words_like(last[-1], data) - words_like(last[-1], old), 0) + 1
-        renamed = Renamed(first[-1], last[-1], (end - len(last[-1]), end), count)
-        yield from rename_places(source, renamed, others)
-
-
 def _line(data: bytes, offset: int) -> bytes:
     return data[line_start(data, offset) : line_end(data, offset)]
-
-
-def _same_keys(source: Source, typed: Typed) -> Iterator[Place]:
-    """Yield the other places of a string that is a key of the same variable: of `row["name"]` and `row = {"name": 1}`.
-
-    The new key must not have been one of it before.
-    """
-    data, before, span = source.document.data, typed.burst.before, typed.spans[0]
-    start = line_start(data, span.now)
-    inside = (m for m in _STRING.finditer(_line(data, span.now)) if start + m.start() < span.now)
-    quoted = next((m for m in inside if span.stop < start + m.end()), None)
-    if quoted is None or len(typed.spans) != 1:
-        return
-    first, last = start + quoted.start(), start + quoted.end()
-    old = before[first - span.now + span.start : last - span.stop + span.end]
-    owner = key_owner(source, first, last)
-    if owner is None or not _STRING.fullmatch(old):
-        return
-    same = [m.start() for m in re.finditer(re.escape(quoted[0]), data)]
-    same = [at for at in same if key_owner(source, at, at + len(quoted[0])) == owner]
-    if len(same) > data.count(quoted[0]) - before.count(quoted[0]):
-        return
-    for match in re.finditer(re.escape(old), data):
-        if key_owner(source, *match.span()) == owner:
-            yield source.document, Edit(*match.span(), quoted[0].decode())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dg_lsp.text.documents.bursts import Burst
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.repeats.classes import Place
+from dg_lsp.text.repeats.source import Place
 
 _OFFERED, _DISMISSED = 32, 200
 Key = tuple[str, int, str, bytes]

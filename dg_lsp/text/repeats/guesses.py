@@ -5,14 +5,17 @@ It is repeated where its old text is, and at the same tokens of lines that are w
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeVar
 
 from dg_lsp.text.budget import check
+from dg_lsp.text.documents.bursts import Burst
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.classes import TOKENS
-from dg_lsp.text.repeats.lines import Example, kind_of, line_edit
+from dg_lsp.text.repeats.edits import NAME, TOKENS, line_edit, spans_of
+from dg_lsp.text.syntax.lexer import line_end, line_start
 from dg_lsp.text.syntax.names import whole
 
 # How alike two lines must be, by their tokens and by the kinds of their tokens; the letters of a word that is no chance
@@ -24,6 +27,42 @@ _WORD = re.compile(rb"[^\W\d]\w*")
 _PREFIX = re.compile(rb"[A-Za-z]{1,2}")
 _CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 Token = TypeVar("Token", str, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A line that was edited. start, end: the line as it is now; old: as it was; spans: its changes, within the line.
+
+    now, stop of a span are offsets in the text as it is now.
+    """
+
+    start: int
+    end: int
+    old: bytes
+    spans: tuple[Change, ...]
+
+    @staticmethod
+    def of(burst: Burst, data: bytes) -> "Example | None":
+        """Return the line that `burst` has changed; None if it has changed several, or has put in or removed one."""
+        spans = spans_of(burst, data)
+        if not spans:
+            return None
+        start, first = line_start(data, spans[0].now), line_start(burst.before, spans[0].start)
+        end, last = line_end(data, start), line_end(burst.before, first)
+        if spans[-1].stop > end or spans[-1].end > last or not burst.before[first:last].strip():
+            return None
+        moved = tuple(Change(c.start - first, c.end - first, c.now, c.stop) for c in spans)
+        return Example(start, end, burst.before[first:last], moved)
+
+    @property
+    def is_put_in(self) -> bool:
+        """Return whether the edit has replaced nothing."""
+        return not any(self.old[span.start : span.end].strip() for span in self.spans)
+
+    def changed(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the text from the first change to the last one, before and after; `data` is the text as it is now."""
+        first, last = self.spans[0], self.spans[-1]
+        return self.old[first.start : last.end], data[first.now : last.stop]
 
 
 def _is_value(example: Example, data: bytes) -> bool:
@@ -59,7 +98,7 @@ def guesses(document: Document, example: Example) -> list[Edit]:
         common = len(texts.intersection(t[0] for t in yours))
         if not yours or (2 * common < _TOKENS_ALIKE * (len(texts) + common) and (not old or old not in line)):
             continue
-        kinds = _matched([kind_of(t[0]) for t in mine], [kind_of(t[0]) for t in yours])
+        kinds = _matched([_kind_of(t[0]) for t in mine], [_kind_of(t[0]) for t in yours])
         alike = _matched([t[0] for t in mine], [t[0] for t in yours]).ratio(), kinds.ratio()
         near = alike[0] >= _TOKENS_ALIKE and alike[1] >= _KINDS_ALIKE
         changed = _replaced(example, data, line, near=near)
@@ -116,3 +155,9 @@ def _aligned(
             return b""
         new, at = new + line[at:first] + text, last
     return new + line[at:]
+
+
+def _kind_of(token: bytes) -> str:
+    if token[:1] in b"\"'`":
+        return "string"
+    return "number" if token[:1].isdigit() else "word" if NAME.fullmatch(token) else token.decode("latin-1")

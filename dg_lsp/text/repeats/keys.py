@@ -1,105 +1,64 @@
-"""Keys: the other places of a key that a function takes out of its argument: its uses, calls and elements."""
+"""Keys: the other places of a string that is a key of one variable: of `row["name"]` and `row = {"name": 1}`."""
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from tree_sitter import Node
 
-from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.classes import WORDS, Place, Source, name_of
-from dg_lsp.text.repeats.renames import Renamed, may_share, shared_names
-from dg_lsp.text.syntax.names import Name, binding, is_class, name_at
+from dg_lsp.text.repeats.edits import text_before
+from dg_lsp.text.repeats.source import Place, Source
+from dg_lsp.text.syntax.lexer import line_end, line_start
 
-_ELEMENTS = ("jsx_opening_element", "jsx_self_closing_element")
+_STRING = re.compile(rb"([\"'`])([\w.-]+)\1")
 
 
-def key_places(source: Source, renamed: Renamed, others: Sequence[Document]) -> Iterator[Place]:
-    """Yield the edits that rename a key in the functions that take it, as `{ key }`, and where it is given to them.
+def key_places(source: Source, before: bytes, spans: Sequence[Change]) -> Iterator[Place]:
+    """Yield the other places of a string that was changed, and is a key of a variable.
 
-    The key was renamed in the parameters of a function, or in the type of the properties of a component. 1. Find these
-    functions.  2. Rename the key there, and the variable of its name.  3. Rename it in calls and elements of them, in
-    this document and others.
+    The new key must not have been one of it before.
     """
-    edited = name_at(source.language, source.root, *renamed.at)
-    if edited is None or edited.scope is None:
+    data, span = source.document.data, spans[0]
+    line = line_start(data, span.now), line_end(data, span.now)
+    inside = (m for m in _STRING.finditer(data, *line) if m.start() < span.now and span.stop < m.end())
+    quoted = next(inside, None)
+    if quoted is None or len(spans) != 1:
         return
-    # 1.
-    known = (*source.names(renamed.old), *source.names(renamed.new))
-    keys = [n for n in known if n.parameter and n.shorthand and n.scope is not None]
-    if edited.role == "member" and is_class(source.language, edited.scope):
-        keys = [n for n in keys if _type_of(n) == [name_of(edited.scope)] and _is_component(n)]
-    else:
-        keys = [n for n in keys if n.start == edited.start]
-    for key in keys:
-        scope = key.scope
-        again = [n for n in known if n.scope is not None and n.scope == scope and n.start != key.start]
-        if scope is None or again:
-            continue
-        # 2.
-        bound = [n for n in known if n.role == "variable" and n.node.text == renamed.old]
-        for name in bound:
-            if binding(source.language, name, known) == scope:
-                text = renamed.new
-                if name.shorthand and name.scope is None:
-                    text = renamed.old + b": " + text
-                yield source.document, Edit(name.start, name.end, text.decode())
-        # 3.
-        function = _name_of(scope)
-        there = [(source, [*source.names(function)])] if function else []
-        if (
-            scope.parent is not None
-            and scope.parent.parent is not None
-            and scope.parent.parent.parent is None
-        ):
-            there += [
-                shared_names(source, o, (function,))
-                for o in others
-                if function and may_share(source, o, function)
-            ]
-        for one, names in there:
-            given = chain.from_iterable(_given(name.node) for name in names if name.scope is None)
-            for node in given:
-                if node.text == renamed.old:
-                    yield one.document, Edit(node.start_byte, node.end_byte, _new(node, renamed))
-
-
-def _new(node: Node, renamed: Renamed) -> str:
-    """Return the new text of a key that is given: `{ key }` becomes `{ name: key }`."""
-    is_short = node.type.startswith("shorthand")
-    return (renamed.new + b": " + renamed.old if is_short else renamed.new).decode()
-
-
-def _is_component(key: Name) -> bool:
-    """Return whether the function that takes `key` writes elements; in others `{ key: name }` may be meant."""
-    text = (key.scope.text or b"") if key.scope is not None else b""
-    return b"</" in text or b"/>" in text
-
-
-def _type_of(key: Name) -> list[bytes]:
-    """Return the words of the type of the parameter that `key` is taken out of."""
-    found = key.place.child_by_field_name("type")
-    return WORDS.findall(found.text or b"") if found is not None else []
-
-
-def _name_of(function: Node) -> bytes:
-    """Return the name of a function, or of the variable that it is the value of; empty without one."""
-    named = function.child_by_field_name("name")
-    if named is None and function.parent is not None and function.parent.type == "variable_declarator":
-        named = function.parent.child_by_field_name("name")
-    return (named.text or b"") if named is not None else b""
-
-
-def _given(function: Node) -> Iterator[Node]:
-    """Yield the keys that are given where `function` is called, or is the name of an element."""
-    around = function.parent
-    if around is None:
+    old, owner = text_before(before, spans, *quoted.span()), _owner(source, *quoted.span())
+    if owner is None or not _STRING.fullmatch(old):
         return
-    if around.type in _ELEMENTS:
-        yield from (n.children[0] for n in around.children if n.type == "jsx_attribute")
-    arguments = around.child_by_field_name("arguments") if around.child(0) == function else None
-    for argument in arguments.named_children if arguments is not None else ():
-        if argument.type == "object":
-            for entry in argument.named_children:
-                found = entry.child_by_field_name("key") if entry.type == "pair" else entry
-                yield from (found,) if found is not None else ()
+    same = sum(_owner(source, *m.span()) == owner for m in re.finditer(re.escape(quoted[0]), data))
+    if same > data.count(quoted[0]) - before.count(quoted[0]):
+        return
+    for match in re.finditer(re.escape(old), data):
+        if _owner(source, *match.span()) == owner:
+            yield source.document, Edit(*match.span(), quoted[0].decode())
+
+
+def _owner(source: Source, start: int, end: int) -> tuple[bytes, int] | None:
+    """Return the variable that the string at the bytes [start, end) is a key of: its text, and the scope that binds it.
+
+    None for another string. The key is in `row["name"]`, `row.get("name")`, or in the literal of `row = {"name": 1}`.
+    """
+    key = source.root.descendant_for_byte_range(start, end)
+    if key is None or key.byte_range != (start, end) or key.parent is None:
+        return None
+    around = key.parent if not key.parent.type.endswith(("_list", "argument")) else key.parent.parent
+    owner = _indexed(around, key) if around is not None else None
+    if owner is None or owner == key:
+        return None
+    scope = source.scope_at(*owner.byte_range)
+    return owner.text or b"", scope.id if scope is not None else 0
+
+
+def _indexed(around: Node, key: Node) -> Node | None:
+    """Return the variable that has the `key`: in a subscript, in a pair of a literal, or in a call of `get`."""
+    if re.search("subscript|index|element_access", around.type):
+        return around.named_child(0)
+    if around.type == "pair":
+        assigned = around.parent.parent if around.parent is not None and around.child(0) == key else None
+        is_known = assigned is not None and assigned.type in ("assignment", "variable_declarator")
+        return assigned.child(0) if assigned is not None and is_known else None
+    called = around.child_by_field_name("function")
+    return called.named_child(0) if called is not None and (called.text or b"").endswith(b".get") else None

@@ -1,0 +1,123 @@
+"""Calls: the calls of a function, and the arguments that they give it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tree_sitter import Node
+
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.repeats.classes import class_name, is_evident, owner_of
+from dg_lsp.text.repeats.edits import NAME
+from dg_lsp.text.repeats.functions import Function, is_same
+from dg_lsp.text.repeats.sharing import may_share, shared_names
+from dg_lsp.text.repeats.source import Source
+from dg_lsp.text.syntax.names import Name, binding, is_class
+
+# Where a call has its function, by language.
+_CALLED = ("function", "name", "type", "constructor")
+_CONSTRUCTORS = (b"__init__", b"constructor")
+
+
+def calls(source: Source, function: Function, others: Sequence[Document]) -> Iterator[tuple[Source, Node]]:
+    """Yield the arguments of the calls of `function`, each with its document.
+
+    A method is called by receivers that are evidently of its class, and by none if another class has one so called.
+    """
+    name, word = function.name, function.word
+    if name.role == "type" or word in _CONSTRUCTORS:
+        yield from ((source, arguments) for arguments in _constructions(source, name))
+        return
+    if name.role == "member" and _has_others(source, function):
+        return
+    mine = [n for n in source.names(word) if n.scope is None and _is_use(source, name, n)]
+    found = [(source, mine)]
+    if name.role == "variable" and name.scope is not None and name.scope.parent is None:
+        same = (o for o in others if may_share(source, o, word))
+        found += [shared_names(source, other, (word,)) for other in same]
+    for there, names in found:
+        yield from ((there, arguments) for arguments in _given_to(names))
+
+
+def _has_others(source: Source, method: Function) -> bool:
+    """Return whether there is another member that is called like a `method`, of no class that is related to its own."""
+    members = (n for n in source.names(method.word) if n.role == "member" and n.scope is not None)
+    others = (Function.of(n) for n in members if n.start != method.name.start)
+    return not all(other is not None and is_same(source, method, other) for other in others)
+
+
+def _constructions(source: Source, constructor: Name) -> list[Node]:
+    """Return the arguments with which objects of the class of a `constructor` are made.
+
+    There must be one such class, and no other constructor of it.
+    """
+    names = source.names(class_name(constructor))
+    classes = [n for n in names if n.scope is not None and is_class(source.language, n.place)]
+    headers = [n for n in names if n.place.type == "constructor_declaration"]
+    return _given_to(names) if len(classes) == 1 and len(headers) < 2 else []
+
+
+def _is_use(source: Source, name: Name, use: Name) -> bool:
+    """Return whether `use` is one of the function that `name` defines."""
+    if use.role == "member":
+        return name.role == "member" and is_evident(source, use, owner_of(source.language, name))
+    scope = (
+        binding(source.language, use, source.names(use.node.text or b"")) if use.role == "variable" else None
+    )
+    if scope is None or name.scope is None:
+        return False
+    return is_class(source.language, scope) if name.role == "member" else scope == name.scope
+
+
+def arguments_of(source: Source, function: bytes) -> list[Node]:
+    """Return the arguments of all calls of what is called `function`."""
+    return _given_to(source.names(function))
+
+
+def _given_to(names: Iterable[Name]) -> list[Node]:
+    """Return the arguments of the calls whose functions `names` are."""
+    found = [call_of(name) for name in names if name.scope is None]
+    given = [call.child_by_field_name("arguments") for call in found if call is not None]
+    return [arguments for arguments in given if arguments is not None]
+
+
+def call_of(name: Name) -> Node | None:
+    """Return the call whose function `name` is."""
+    node, parent = name.node, name.node.parent
+    if parent is not None and name.role == "member" and parent.child_by_field_name("arguments") is None:
+        node, parent = parent, parent.parent
+    if parent is None or parent.child_by_field_name("arguments") is None:
+        return None
+    called = next(filter(None, map(parent.child_by_field_name, _CALLED)), None)
+    return parent if called is not None and called == node else None
+
+
+def function_called(source: Source, arguments: Node) -> bytes:
+    """Return the name of the function that `arguments` are given to: `area` for those of `box.area(2)`."""
+    call = arguments.parent
+    words = (
+        NAME.findall(source.document.data, call.start_byte, arguments.start_byte) if call is not None else []
+    )
+    return words[-1] if words else b""
+
+
+def arguments_around(source: Source, start: int, stop: int) -> Node | None:
+    """Return the arguments of a call in whose brackets the bytes [start, stop) are."""
+    call = source.root.descendant_for_byte_range(start, stop)
+    while call is not None and call.child_by_field_name("arguments") is None:
+        call = call.parent
+    given = call.child_by_field_name("arguments") if call is not None else None
+    return given if given is not None and given.start_byte < start <= stop < given.end_byte else None
+
+
+def given(arguments: Node) -> list[Node]:
+    """Return the single arguments, without comments between them."""
+    return [n for n in arguments.named_children if "comment" not in n.type]
+
+
+def is_spread(argument: Node) -> bool:
+    """Return whether `argument` may be several: `*names`, `...names`."""
+    return "spl" in argument.type or "spread" in argument.type
+
+
+def is_keyword(argument: Node) -> bool:
+    """Return whether `argument` names its parameter: `size=2`."""
+    return argument.type == "keyword_argument"
