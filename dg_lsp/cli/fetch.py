@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 
 from dg_lsp.checkpoints import (
@@ -38,8 +39,6 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 
 _PAUSE = 10.0  # seconds between two passing messages in a file
-# The part of this file up to the arguments that are measured. It is no match of itself.
-_SAMPLE = re.compile(rb"def line_of\(.*await fill_gap\(", re.DOTALL)
 _FILLS = 4  # of the line that is measured; the first one encodes the text before it
 
 
@@ -218,9 +217,9 @@ def _tell_in_json(text: str) -> None:
 def line_of(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
     """Measure the seconds that a call's arguments take with the checkpoint `name` while one types, and its memory.
 
-    The seconds are those of the best fill. The file is the end of this one, and the text before the gap has been
-    encoded, as it is for all keys but the first. Where the machine is busy the processor's time is less, and counts:
-    idle, it would take no longer.
+    The seconds are those of the best fill. The file is `line.txt`, where the gap begins at `|`, and the text before that
+    has been encoded, as it is for all keys but the first. Where the machine is busy the processor's time is less, and
+    counts: idle, it would take no longer.
     """
     settings = override(from_environment(), {"checkpoint": name})
     engine = LocalEngine.open(settings, tell)
@@ -232,11 +231,10 @@ def line_of(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured
 
 async def _best(engine: Engine, settings: Settings) -> float:
     """Return the seconds that `line_of` measures; closes `engine`."""
-    best, code = math.inf, Path(__file__).read_bytes()
-    found = _SAMPLE.search(code)
-    assert found is not None
-    document = Document("sample.py", "python", 0, code[found.start() :])
-    gap = find_gap(document, len(found[0]), "arguments")
+    best, sample = math.inf, (resources.files("dg_lsp.cli") / "line.txt").read_bytes()
+    before, _, behind = sample.partition(b"|")
+    document = Document("sample.py", "python", 0, before + behind)
+    gap = find_gap(document, len(before), "arguments")
     try:
         for _ in range(_FILLS):
             began, worked = time.perf_counter(), time.process_time()

@@ -72,11 +72,8 @@ def region_at(analysis: Analysis, kind: Kind) -> Region | None:
     if kind == "expression":
         # A string may hold expressions of its own.
         holders = {k: regions_at(analysis, k)[:1] for k in _HOLDERS}
-        inside = [
-            s
-            for s in found
-            if all(h.start <= s.start and s.end <= h.end for k in holders for h in holders[k])
-        ]
+        held = [h for k in holders for h in holders[k]]
+        inside = [s for s in found if all(h.start <= s.start and s.end <= h.end for h in held)]
         # Most hold none, and then the string itself is part of one.
         outer = [s for s in found if all(h.start <= s.start for h in holders["statement"])]
         return next(iter((inside or outer)[-1:]), None)
@@ -423,12 +420,10 @@ def _goes_on(analysis: Analysis) -> bool:
 
 def _is_closed_below(analysis: Analysis) -> bool:
     """Return whether quotes below end the open string; they do not behind a line that begins a definition."""
-    data, offset, state = analysis.document.data, analysis.offset, analysis.state
-    language = analysis.language
+    data, state, language = analysis.document.data, analysis.state, analysis.language
     lines = any(quotes.lines for quotes in language.strings if quotes.close == state.string)
-    return (
-        lines and state.string in data[analysis.line.end :] and not lacks_end(language, data, offset, state)
-    )
+    closed = lines and state.string in data[analysis.line.end :]
+    return closed and not lacks_end(language, data, analysis.offset, state)
 
 
 def _left_open(analysis: Analysis) -> str:
@@ -454,10 +449,9 @@ def _closed_by_rest(analysis: Analysis) -> tuple[list[int], list[int], bool]:
         elif token.kind == "close" and own:
             own.pop()
         elif token.kind == "close":
-            same = (
-                n for n in reversed(range(len(left))) if PAIRS.get(data[left[n] : left[n] + 1]) == bracket
-            )
-            if (at := next(same, None)) is not None:
+            pairs = [PAIRS.get(data[at : at + 1]) for at in left]
+            if bracket in pairs:
+                at = len(pairs) - 1 - pairs[::-1].index(bracket)
                 skipped += left[at + 1 :]
                 left = left[:at]
     return skipped, left, own == [b"{"]
@@ -481,11 +475,8 @@ def _begins_body(analysis: Analysis) -> bool:
 
 def _owner(analysis: Analysis) -> bytes:
     """The header of the innermost class around the cursor; empty outside of all classes."""
-    cursor, headers = (
-        analysis.cursor,
-        (body.header for body in analysis.bodies if body.stop >= analysis.cursor),
-    )
-    classes = [header for header in headers if header.owner == "class" and header.opens <= cursor]
+    around = [body.header for body in analysis.bodies if body.header.opens <= analysis.cursor <= body.stop]
+    classes = [header for header in around if header.owner == "class"]
     innermost = max(classes, key=lambda header: header.opens, default=None)
     return b"" if innermost is None else analysis.data[innermost.define : innermost.opens]
 

@@ -11,7 +11,7 @@ from dg_lsp.text.budget import check
 from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
-from dg_lsp.text.syntax.items import head_of
+from dg_lsp.text.syntax.items import head_of, without_arguments
 from dg_lsp.text.syntax.lexer import (
     Span,
     indentation,
@@ -20,7 +20,6 @@ from dg_lsp.text.syntax.lexer import (
     line_start,
     tokens,
     width,
-    without_arguments,
 )
 
 _BLANK = re.compile(rb"\s*")

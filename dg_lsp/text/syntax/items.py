@@ -47,6 +47,8 @@ _ENDS = re.compile(
 )
 _ENDED = re.compile(rb"[;}{,)][ \t]*\Z")
 _COMMENT = re.compile(rb"//|/\*| ?\*")
+# Type arguments that a name continues behind, with others inside of them.
+_ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 _GOES_ON = re.compile(rb"(?:else|catch|finally|where|throws|extends|implements)\b")
 
 
@@ -64,6 +66,11 @@ def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
     text, start, listed = _flat(language, data, max(line, at - LONGEST), at)
     owner = _owner(language, text, listed=listed)
     return Head(owner, start, text) if owner else None
+
+
+def without_arguments(name: bytes) -> bytes:
+    """`name` without the type arguments that it continues behind: `Map::size` of `Map<Key<T>>::size`."""
+    return _ARGUMENTS.sub(b"", name)
 
 
 def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
@@ -87,7 +94,7 @@ def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
     if bare or (words.blocks.intersection(found) and not value) or (found and found[0] in words.blocks):
         return "block"
     # 3.
-    call = None if value else _CALL.search(lexer.without_arguments(text))
+    call = None if value else _CALL.search(without_arguments(text))
     if call is None:
         return None
     return "class" if _NEW.search(text, 0, call.start()) else "function"

@@ -38,8 +38,6 @@ _WORDS = re.compile(rb"\?P<\w+>|\?i:|\\[A-Za-z]")
 _LONGEST_CHARACTER = 16  # bytes of a character in quotes, such as an escaped one
 _FAR = 20_000  # bytes in which open braces are counted
 _DEEPEST = 60  # braces that may be open where code in a string is read
-# Type arguments that a name continues behind, with others inside of them.
-_ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 
 
 class Token(NamedTuple):
@@ -221,11 +219,6 @@ def wants_operand(language: Language, data: bytes, at: int) -> bool:
     return not before.endswith((*_VALUE, b"}"))
 
 
-def without_arguments(name: bytes) -> bytes:
-    """`name` without the type arguments that it continues behind: `Map::size` of `Map<Key<T>>::size`."""
-    return _ARGUMENTS.sub(b"", name)
-
-
 def line_start(data: bytes, offset: int) -> int:
     """The offset where the physical line of `offset` begins."""
     start = data.rfind(b"\n", 0, offset) + 1
@@ -336,16 +329,12 @@ def _string(quotes: Quotes) -> bytes:
     escape += b"|" + close + close if quotes.doubled else b""
     if quotes.character:
         code = rb"|\\(?:u\{\w*\}|[^\r\n][0-9a-fA-F]{0,8})" if quotes.escapes else b""
-        return (
-            opening + rb"(?:[^'\\\r\n\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3}" + code + rb")(?=" + close + b")"
-        )
+        one = rb"[^'\\\r\n\x80-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3}"
+        return opening + b"(?:" + one + code + b")(?=" + close + b")"
+    first, others = re.escape(quotes.close[:1]), re.escape(quotes.close[1:])
     # A closing quote of several characters may begin inside.
-    rest = (
-        rb"|%b(?!%b)" % (re.escape(quotes.close[:1]), re.escape(quotes.close[1:]))
-        if len(quotes.close) > 1
-        else b""
-    )
-    left = re.escape(quotes.close[:1]) + rb"\\" * quotes.escapes + rb"\r\n" * (not quotes.lines)
+    rest = rb"|%b(?!%b)" % (first, others) if others else b""
+    left = first + rb"\\" * quotes.escapes + rb"\r\n" * (not quotes.lines)
     return opening + b"(?:[^%b]++%b%b)*+" % (left, rest, escape)
 
 
