@@ -217,8 +217,8 @@ def _tell_in_json(text: str) -> None:
 def line_of(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:
     """Measure the seconds that a call's arguments take with the checkpoint `name` while one types, and its memory.
 
-    The seconds are those of the best fill. The file is `line.txt`, where the gap begins at `|`, and the text before that
-    has been encoded, as it is for all keys but the first. Where the machine is busy the processor's time is less, and
+    The seconds are those of the best fill. The file is `line.txt`, with the gap at `|`, and the text before that has
+    been encoded, as it is for all keys but the first. Where the machine is busy the processor's time is less, and
     counts: idle, it would take no longer.
     """
     settings = override(from_environment(), {"checkpoint": name})

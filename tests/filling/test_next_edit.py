@@ -268,3 +268,10 @@ def test_lines_with_many_differences_are_compared_in_bounded_time() -> None:
     other = calls[2].replace(");", f"{40 * ', 1'}) ;")
     body = "\n".join([*calls, other])
     assert right("a.cpp", f"void t() {{\n{body}\n}}\n", lines[:2], lines[2:])
+
+
+def test_the_object_of_a_method_is_no_argument_of_its_calls() -> None:
+    head, new = "    def area(width):", "    def area(self, width):"
+    text = f"class Box:\n{head}\n        return width\n\n    def all(self):\n        return Box.area(3)\n"
+    found = play(Scenario("", {"a.py": text}, (Hunk("a.py", 0, (head,), (new,)),), None, ()))
+    assert found.offered == []

@@ -33,7 +33,7 @@ def parameter_places(
     then = parts_of(text_before(before, spans, *function.inside))
     now = parts_of(data[slice(*function.inside)])
     index, grows = _difference(then, now)
-    if index is None or (index == 0 and then and is_receiver(then[0])):
+    if index is None or is_receiver((now if grows else then)[index]):
         return
     word = (parameter_names(source, function.parameters)[index:] or [b""])[0] if grows else b""
     if grows and (not word or any(sign in now[index] for sign in (b"=", b"?", b"..."))):

@@ -7,7 +7,7 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.repeats.classes import class_name, is_evident, owner_of
 from dg_lsp.text.repeats.edits import NAME
-from dg_lsp.text.repeats.functions import Function, is_same
+from dg_lsp.text.repeats.functions import Function
 from dg_lsp.text.repeats.sharing import may_share, shared_names
 from dg_lsp.text.repeats.source import Source
 from dg_lsp.text.syntax.names import Name, binding, is_class
@@ -20,13 +20,11 @@ _CONSTRUCTORS = (b"__init__", b"constructor")
 def calls(source: Source, function: Function, others: Sequence[Document]) -> Iterator[tuple[Source, Node]]:
     """Yield the arguments of the calls of `function`, each with its document.
 
-    A method is called by receivers that are evidently of its class, and by none if another class has one so called.
+    Those of a method have receivers that are evidently of its class.
     """
     name, word = function.name, function.word
     if name.role == "type" or word in _CONSTRUCTORS:
         yield from ((source, arguments) for arguments in _constructions(source, name))
-        return
-    if name.role == "member" and _has_others(source, function):
         return
     mine = [n for n in source.names(word) if n.scope is None and _is_use(source, name, n)]
     found = [(source, mine)]
@@ -35,13 +33,6 @@ def calls(source: Source, function: Function, others: Sequence[Document]) -> Ite
         found += [shared_names(source, other, (word,)) for other in same]
     for there, names in found:
         yield from ((there, arguments) for arguments in _given_to(names))
-
-
-def _has_others(source: Source, method: Function) -> bool:
-    """Return whether there is another member that is called like a `method`, of no class that is related to its own."""
-    members = (n for n in source.names(method.word) if n.role == "member" and n.scope is not None)
-    others = (Function.of(n) for n in members if n.start != method.name.start)
-    return not all(other is not None and is_same(source, method, other) for other in others)
 
 
 def _constructions(source: Source, constructor: Name) -> list[Node]:

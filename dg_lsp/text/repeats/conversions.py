@@ -131,13 +131,10 @@ def _multiplied(number: bytes, old: bytes, new: bytes) -> bytes:
     factor = values[1] / values[0]
     if not {factor, 1 / factor} & _UNITS:
         return b""
-    if new.startswith(old):
-        return number + new[len(old) :] if number.strip(b"0") else b""
-    rest = old[len(new) :]
-    if old.startswith(new) and number.endswith(rest) and number != rest:
-        return number[: -len(rest)].rstrip(b"_")
     value = Fraction(number.replace(b"_", b"").decode()) * factor
-    return b"%d" % value if value.denominator == 1 and value and b"_" not in new + number else b""
+    if value.denominator != 1 or not value:
+        return b""
+    return (f"{int(value):_}" if b"_" in number + new else str(value)).encode()
 
 
 def _headers(source: Source, bursts: Bursts) -> Iterator[_Header]:

@@ -209,9 +209,8 @@ def _member_places(
     strange = [d for d in definitions if not related(owner, owner_of(source.language, d))]
     mine = [*(d for d in definitions if d not in strange), *([edited] if edited.scope is not None else [])]
     # 2.
-    if _is_overloaded(source.language, [d for d in mine if d.scope == owner]):
-        return
-    if _is_taken(source, renamed, owner) or _is_of_another_trait(owner, definitions):
+    overloaded = _is_overloaded(source.language, [d for d in mine if d.scope == owner])
+    if overloaded or _is_taken(source, renamed, owner):
         return
     # 3.
     if strange:
@@ -247,12 +246,6 @@ def _is_taken(source: Source, renamed: Renamed, owner: Node) -> bool:
     if "bare" in source.language.names and any(hides):
         return True
     return sum(n.role == "member" for n in again) > renamed.count
-
-
-def _is_of_another_trait(owner: Node, definitions: list[Name]) -> bool:
-    """Return whether `owner` implements a trait of another file, which says how its methods are called."""
-    traits = [d for d in definitions if d.scope is not None and "trait" in d.scope.type]
-    return owner.child_by_field_name("trait") is not None and not traits
 
 
 def _is_function(name: Name) -> bool:
