@@ -4,9 +4,10 @@ A rule offers a place only where a tree says that it plays the same part; other 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.budget import bounded, check
@@ -208,30 +209,29 @@ def _begins_part(word: bytes, at: int) -> bool:
 
 def _found(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
     """Yield the places of the first rule that finds any."""
-    at, data = typed.spans[_last(typed)], source.document.data
     if _is_broken(source, typed):
         yield from _renamed_alone(source, typed, bursts)
         return
-    rules: tuple[Callable[[], Iterator[Place]], ...] = (
-        lambda: _renamed(source, typed, bursts, others),
-        lambda: header_places(source, typed.burst.before, typed.spans, others),
-        lambda: parameter_places(source, typed.burst.before, typed.spans, others),
-        lambda: reordered_places(source, bursts),
-        lambda: converted_places(source, bursts, others),
-        lambda: argument_places(source, typed.burst.before, typed.spans),
-        lambda: awaited_places(source, at.now, at.stop),
-        lambda: key_places(source, typed.burst.before, typed.spans),
-        lambda: similar_lines(source, bursts),
-        lambda: _header_before(source, typed, bursts, others),
+    before, spans, at = typed.burst.before, typed.spans, typed.spans[_last(typed)]
+    # Both headers and calls follow a header.
+    headers = header_places(source, before, spans, others), parameter_places(source, before, spans, others)
+    similar = similar_lines(source, bursts)
+    rules = (
+        _renamed(source, typed, bursts, others),
+        chain(*headers, reordered_places(source, bursts)),
+        converted_places(source, bursts, others),
+        argument_places(source, before, spans),
+        awaited_places(source, at.now, at.stop),
+        key_places(source, before, spans),
+        similar,
+        _header_before(source, typed, bursts, others),
     )
     # Two lines may have changed one text into two.
-    for rule in rules[-2:-1] if _disagrees(typed, bursts, data) else rules:
+    for rule in (similar,) if _disagrees(typed, bursts, source.document.data) else rules:
         check()
-        found = [place for place in rule() if not _is_own(place, typed)]
-        if found:
+        if found := [place for place in rule if not _is_own(place, typed)]:
             yield from found
-            if rule is not rules[1]:
-                return
+            return
 
 
 def _header_before(
