@@ -80,10 +80,9 @@ def function_at(source: Source, spans: Sequence[Change]) -> Function | None:
 
 def _defined_by(source: Source, node: Node) -> Function | None:
     """Return the function that `node` is; None where it has no name, or no parameters."""
-    leaf: Node | None = node
+    leaf = node.child_by_field_name("declarator") or node.child_by_field_name("name")
     while leaf is not None and (inner := leaf.child_by_field_name("declarator")) is not None:
         leaf = inner
-    leaf = leaf if leaf != node else node.child_by_field_name("name")
     name = source.name_at(*leaf.byte_range) if leaf is not None else None
     if name is not None and node.type == "constructor_declaration":
         name = replace(name, scope=class_of(source.language, name.node))
@@ -104,21 +103,20 @@ def definitions_of(
     They are prototypes, or methods of a class that implements an interface or overrides another class. In another
     document one of both must be a prototype, or in a class that names the other one.
     """
-    word, by_headers = function.word, "headers" in source.language.names.get("shares", ())
-    is_method = function.name.role == "member"
+    word, is_method = function.word, function.name.role == "member"
+    by_headers = "headers" in source.language.names.get("shares", ())
     for other in source.names(word):
         found = Function.of(other) if other.start != function.name.start else None
         if found is not None and is_same(source, function, found):
             yield source, found
-    for document in others if is_method or by_headers else ():
-        if not may_share(source, document, word):
-            continue
-        there, names = shared_names(source, document, (word,)) if by_headers else (source_of(document), [])
-        for other in there.names(word) if is_method else names:
-            found = Function.of(other) if is_method or other.scope is not None else None
-            if found is None or (by_headers and (function.body is None) == (found.body is None)):
-                continue
-            if not is_method or is_same(there, function, found):
+    shared = [o for o in others if may_share(source, o, word)] if is_method or by_headers else []
+    for document in shared:
+        there = source_of(document)
+        names = there.names(word) if is_method else shared_names(source, document, (word,))[1]
+        known = (Function.of(n) for n in names if is_method or n.scope is not None)
+        for found in (one for one in known if one is not None):
+            is_pair = not by_headers or (function.body is None) != (found.body is None)
+            if is_pair and (not is_method or is_same(there, function, found)):
                 yield there, found
 
 

@@ -20,22 +20,22 @@ def property_places(source: Source, renamed: Renamed, others: Sequence[Document]
 
     The key was renamed in the parameters of a function, or in the type of the properties of a component.
     """
+    edited = source.name_at(*renamed.at)
+    if edited is None or edited.scope is None:
+        return
     known = (*source.names(renamed.old), *source.names(renamed.new))
-    for key in _taken(source, renamed, known):
+    for key in _taken(source, edited, edited.scope, known):
         scope = key.scope
         if scope is not None and not any(n.scope == scope and n.start != key.start for n in known):
             yield from _uses(source, renamed, known, scope)
             yield from _given_places(source, renamed, scope, others)
 
 
-def _taken(source: Source, renamed: Renamed, known: Sequence[Name]) -> list[Name]:
-    """Return the keys among the `known` names that functions take and that were renamed."""
-    edited = source.name_at(*renamed.at)
-    if edited is None or edited.scope is None:
-        return []
+def _taken(source: Source, edited: Name, scope: Node, known: Sequence[Name]) -> list[Name]:
+    """Return the keys among the `known` names that functions take, and that the name `edited` in its `scope` is of."""
     keys = [n for n in known if n.parameter and n.shorthand and n.scope is not None]
-    if edited.role == "member" and is_class(source.language, edited.scope):
-        return [n for n in keys if _type_of(n) == [name_of(edited.scope)] and _is_component(n)]
+    if edited.role == "member" and is_class(source.language, scope):
+        return [n for n in keys if _type_of(n) == [name_of(scope)] and _is_component(n)]
     return [n for n in keys if n.start == edited.start]
 
 
