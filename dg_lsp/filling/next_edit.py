@@ -34,7 +34,7 @@ from dg_lsp.text.repeats.series import kept_places, series_places
 from dg_lsp.text.repeats.source import Place, Source, is_import, source_of, words_like
 from dg_lsp.text.syntax.items import member_alone
 from dg_lsp.text.syntax.lexer import line_end, line_start
-from dg_lsp.text.syntax.names import binding, is_class, name_at
+from dg_lsp.text.syntax.names import binding, is_class
 from dg_lsp.text.syntax.repair import cost_of
 
 # A document of more bytes than this is never looked at.
@@ -263,7 +263,7 @@ def _is_defined(source: Source, typed: Typed) -> bool:
     if not all(NAME.fullmatch(word) for pair in typed.core for word in pair):
         return False
     spans = [(span.now, span.stop) for span in typed.spans]
-    if None in (name_at(source.language, source.root, *span) for span in spans):
+    if None in (source.name_at(*span) for span in spans):
         return False
     old, new = ({pair[side] for pair in typed.core} for side in (0, 1))
     named = [n for word in old | new for n in source.names(word) if n.scope is not None]
@@ -345,7 +345,7 @@ def _renamed_alone(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Pla
     if _is_broken(near, typed):
         return
     for span, (old, new) in zip(typed.spans, typed.core, strict=True):
-        name = name_at(language, near.root, span.now, span.stop)
+        name = near.name_at(span.now, span.stop)
         scope = binding(language, name, (*near.names(old), *near.names(new))) if name is not None else None
         if scope is None or scope.parent is None or is_class(language, scope):
             return

@@ -279,3 +279,19 @@ def test_the_object_of_a_method_is_no_argument_of_its_calls() -> None:
     text = f"class Box:\n{head}\n        return width\n\n    def all(self):\n        return Box.area(3)\n"
     found = play(Scenario("", {"a.py": text}, (Hunk("a.py", 0, (head,), (new,)),), None, ()))
     assert found.offered == []
+
+
+def test_a_star_between_parameters_is_none_of_them() -> None:
+    head = "class Box:\n    def __init__(self, wide, *, high):\n        "
+    found = play(
+        Scenario(
+            "",
+            {"a.py": f"{head}pass\n"},
+            (Hunk("a.py", 0, ("        pass",), ("        self.wide = wide",)),),
+            None,
+            (),
+        )
+    )
+    assert [line.partition(" -> ")[2].split("\n") for line in found.offered] == [
+        ["self.wide = wide", "        self.high = high"]
+    ]

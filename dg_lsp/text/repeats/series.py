@@ -13,7 +13,10 @@ from dg_lsp.text.repeats.functions import parameter_names
 from dg_lsp.text.repeats.sharing import may_share
 from dg_lsp.text.repeats.source import Place, Source, source_of, words_like
 from dg_lsp.text.syntax.lexer import line_end, line_start
-from dg_lsp.text.syntax.names import binding, name_at, whole
+from dg_lsp.text.syntax.names import binding, whole
+
+# A line that keeps a parameter as a member: its indentation, the receiver, the name, the end.
+_KEPT = re.compile(rb"([ \t]*)((?:self|this)(?:\.|->))(\w+) = \3(;?)")
 
 
 def series_places(document: Document, bursts: Bursts, others: Sequence[Document]) -> Iterator[Place]:
@@ -90,7 +93,7 @@ def _are_defined(sources: list[Source], used: list[tuple[int, int]], words: Mapp
     """Return whether the new `words` are defined in each scope and class where those `used` are, and one at all."""
     source, known = sources[0], False
     for span in used:
-        old, name = source.document.data[slice(*span)], name_at(source.language, source.root, *span)
+        old, name = source.document.data[slice(*span)], source.name_at(*span)
         mine, yours = ([n for s in sources for n in s.names(word) if n.scope] for word in (old, words[old]))
         scopes = ({n.scope: n for n in names if n.role == "member"} for names in (mine, yours))
         classes = [{*map(class_name, found.values())} for found in scopes]
@@ -102,10 +105,6 @@ def _are_defined(sources: list[Source], used: list[tuple[int, int]], words: Mapp
                 return False
         known = known or bool(yours)
     return known
-
-
-# A line that keeps a parameter as a member: its indentation, the receiver, the name, the end.
-_KEPT = re.compile(rb"([ \t]*)((?:self|this)(?:\.|->))(\w+) = \3(;?)")
 
 
 def kept_places(source: Source, before: bytes, cursor: int) -> Iterator[Place]:
@@ -121,11 +120,13 @@ def kept_places(source: Source, before: bytes, cursor: int) -> Iterator[Place]:
     last = end - len(line[4])
     scope = source.scope_at(last - len(line[3]), last)
     body = scope.child_by_field_name("body") if scope is not None else None
-    names = parameter_names(source, scope.child_by_field_name("parameters")) if scope is not None else []
-    if body is None or line[3] not in names[:-1]:
+    if scope is None or body is None:
+        return
+    names = [name for name in parameter_names(source, scope.child_by_field_name("parameters")) if name]
+    if line[3] not in names[:-1]:
         return
     after = names[names.index(line[3]) + 1]
-    if after and not words_like(after, data[body.start_byte : body.end_byte]):
+    if not words_like(after, data[body.start_byte : body.end_byte]):
         end_of_line = b"\r\n" if data.endswith(b"\r\n", 0, start) else b"\n"
         text = end_of_line + line[1] + line[2] + after + b" = " + after + line[4]
         yield source.document, Edit(end, end, text.decode())
