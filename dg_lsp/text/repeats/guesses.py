@@ -15,6 +15,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.repeats.edits import NAME, TOKENS, line_edit, spans_of
+from dg_lsp.text.repeats.source import WORDS
 from dg_lsp.text.syntax.lexer import line_end, line_start
 from dg_lsp.text.syntax.names import whole
 
@@ -23,7 +24,6 @@ from dg_lsp.text.syntax.names import whole
 _TOKENS_ALIKE, _KINDS_ALIKE, _TELLING = 0.34, 0.7, 4
 # Guesses of one edit, those in the most similar lines first; and the longest line.
 _MOST, _LONGEST = 4, 300
-_WORD = re.compile(rb"[^\W\d]\w*")
 _PREFIX = re.compile(rb"[A-Za-z]{1,2}")
 _CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 Token = TypeVar("Token", str, bytes)
@@ -116,10 +116,10 @@ def _matched(mine: list[Token], yours: list[Token]) -> SequenceMatcher[Token]:
 def _replaced(example: Example, data: bytes, line: bytes, *, near: bool) -> bytes:
     """Return `line` with the new text wherever the old one is in it; b"" if it is not, or is too short to tell."""
     old, new = example.changed(data)
-    telling = any(len(word) >= _TELLING for word in _WORD.findall(old))
+    telling = any(len(word) >= _TELLING for word in WORDS.findall(old))
     if not old.strip() or not (near or telling):
         return b""
-    word = whole(old) if _WORD.match(old) and _WORD.match(old[-1:]) else re.compile(re.escape(old))
+    word = whole(old) if WORDS.match(old) and WORDS.match(old[-1:]) else re.compile(re.escape(old))
     # Where the edit has left one, or the line has more of them, it is not all of them that are meant.
     left, count = word.search(data, example.start, example.end), len(word.findall(line))
     if not 0 < count <= len(word.findall(example.old)) or (left and old not in new):
