@@ -1,4 +1,4 @@
-"""dg-lsp: fill gaps in code with a diffusion language model.
+"""dg-lsp: fill gaps in code with a language model.
 
 Nothing happens at import; the subcommands of `dg_lsp.cli.main` import what they need.
 """

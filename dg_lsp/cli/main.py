@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from keyword import iskeyword
 from typing import NoReturn
 
@@ -86,6 +87,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
+    if argv[0] not in COMMANDS and not argv[0].startswith("-"):
+        near = get_close_matches(argv[0], COMMANDS, 1)
+        advice = f"did you mean {near[0]}?" if near else "dg-lsp --help lists the commands"
+        return _error(f"there is no command {argv[0]!r}; {advice}")
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
     from dg_lsp.cli.options import say
     from dg_lsp.settings import unknown_variables
@@ -106,8 +111,8 @@ def _run(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dg-lsp",
-        description="Fill gaps in code with a diffusion language model. Without a command, and with --stdio, a "
-        "language server. To see what it does: dg-lsp demo",
+        description="Fill gaps in code with a language model on this machine, a diffusion model or another. Without a "
+        "command, and with --stdio, a language server. To see what it does: dg-lsp demo",
         epilog="Exit codes: 2 usage or bad input, 130 interrupted; dg-lsp COMMAND --help lists the others.",
     )
     parser.add_argument("--version", action="version", version=f"dg-lsp {dg_lsp.__version__}")

@@ -498,10 +498,19 @@ def test_without_a_command_it_is_a_server(options):
     assert done.returncode == 1
 
 
-def test_an_unknown_command_is_exit_two(capsys):
-    with pytest.raises(SystemExit) as end:
-        main(["dance"])
-    assert end.value.code == 2
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("fil", "did you mean fill?"),
+        ("docter", "did you mean doctor?"),
+        ("fill.py", "did you mean fill?"),
+        ("xyzzy", "dg-lsp --help lists the commands"),
+        ("", "dg-lsp --help lists the commands"),
+    ],
+)
+def test_an_unknown_command_is_exit_two_and_one_line(capsys, word, advice):
+    assert main([word]) == 2
+    assert capsys.readouterr().err == f"dg-lsp: error: there is no command {word!r}; {advice}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -521,8 +530,9 @@ def test_the_help_lists_each_command(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--help"])
     assert end.value.code == 0
-    listed = re.findall(r"^    ([\w-]+)", capsys.readouterr().out, re.MULTILINE)
-    assert listed == list(COMMANDS)
+    page = capsys.readouterr().out
+    assert re.findall(r"^    ([\w-]+)", page, re.MULTILINE) == list(COMMANDS)
+    assert "a diffusion model or another" in " ".join(page.split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
