@@ -20,6 +20,7 @@ import dg_lsp
 from dg_lsp.engine import wire
 from dg_lsp.engine.client import Pace
 from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
+from dg_lsp.serving.waits import longest_wait, waits
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
 _log = logging.getLogger("dg_lsp.model")
@@ -65,6 +66,8 @@ class Service:
         self.last_active = time.monotonic()
         self.broken = ""
         self._moved = self.last_active
+        # The step that was the last one when somebody looked, and the waits for a core until then.
+        self._looked = self._moved, waits()
         self.on_event: OnEvent = lambda *_: None
         self._paces: deque[float] = deque(maxlen=50)
 
@@ -205,12 +208,14 @@ class Service:
         """Seconds without a step while a request waits, if they are too many; else 0.
 
         Too many are more than the engine's `patience`, and more than 20 steps usually take, or one of the first few may
-        take.
+        take. Those in which a thread has waited for a core do not count: on a busy machine a step takes long.
         """
         if not self._working or self._engine is None:
             return 0.0
         usual = 20 * median(self._paces) if len(self._paces) > 2 else self._engine.first_step
-        still = time.monotonic() - self._moved
+        if self._looked[0] != self._moved:
+            self._looked = self._moved, waits()
+        still = time.monotonic() - self._moved - longest_wait(self._looked[1])
         return still if still > max(self._engine.patience, usual) else 0.0
 
     def give_up(self, message: str) -> None:

@@ -3,6 +3,10 @@
 import asyncio
 import gc
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +19,7 @@ from dg_lsp.engine.scripted import ScriptedEngine, open_scripted
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.serving import process
 from dg_lsp.serving.service import Hosted, Service
+from dg_lsp.serving.waits import longest_wait, waits
 from dg_lsp.settings import Settings
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.serving import toy
@@ -242,10 +247,11 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
 
 
 def test_an_engine_that_hangs_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
     monkeypatch.setattr("dg_lsp.serving.service.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("dg_lsp.serving.waits._THREADS", tmp_path)  # the machine is idle
 
     async def work() -> None:
         nonlocal now
@@ -263,6 +269,60 @@ def test_an_engine_that_hangs_in_its_first_step_ends_as_soon_as_no_disk_can_be_t
         await asyncio.gather(reading, return_exceptions=True)
 
     asyncio.run(work())
+
+
+def test_the_time_that_other_programs_take_is_not_a_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside ten busy programs a healthy engine was ended after 37 seconds, and loaded again for three minutes."""
+    now = 100.0
+    monkeypatch.setattr("dg_lsp.serving.service.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("dg_lsp.serving.waits._THREADS", tmp_path)
+
+    def waited(seconds: int) -> None:
+        for thread, share in (("7", 0), ("8", 1)):
+            (tmp_path / thread).mkdir(exist_ok=True)
+            (tmp_path / thread / "schedstat").write_text(f"54785843 {share * seconds * 10**9} 37\n")
+
+    async def work() -> None:
+        nonlocal now
+        waited(7)
+        service = Service("scripted", "")
+        engine = _Stuck(Fill("x"))
+        engine.patience, engine.first_step = 10.0, 50.0
+        await service.load(opener(engine))
+        reading = asyncio.create_task(lines_of(service))
+        await until(lambda: service.working)
+        assert not service.stuck
+        now += 300.0
+        waited(277)
+        assert not service.stuck
+        now += 21.0
+        assert service.stuck == 51.0
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+    asyncio.run(work())
+
+
+def test_who_waits_for_a_core_is_seen() -> None:
+    code = "while True: pass"
+    core = {min(os.sched_getaffinity(0))}
+    others = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    own = os.sched_getaffinity(0)
+    try:
+        for other in others:
+            os.sched_setaffinity(other.pid, core)
+        os.sched_setaffinity(0, core)
+        before, ends = waits(), time.monotonic() + 1.0
+        while time.monotonic() < ends:
+            pass
+        assert 0.2 < longest_wait(before) < 1.5
+    finally:
+        os.sched_setaffinity(0, own)
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 class _Broken(ScriptedEngine):
