@@ -92,6 +92,7 @@ async def host(
 
     It ends when `watch` returns the exit code, the server is to exit, or the task is cancelled.
     """
+    path = listening.getsockname() if listening.family == socket.AF_UNIX else ""  # the server closes it
     load = asyncio.create_task(service.load(partial(open_engine, settings)))
     serving, watching = asyncio.create_task(server.serve([listening])), asyncio.create_task(watch)
     try:
@@ -106,8 +107,8 @@ async def host(
     # Nor may a load or a step that hangs.
     if ended == STUCK or not load.done() or service.working:
         logging.shutdown()
-        if listening.family == socket.AF_UNIX:
-            Path(listening.getsockname()).unlink(missing_ok=True)
+        if path:
+            Path(path).unlink(missing_ok=True)
         os._exit(ended)
     await service.close()
     return ended
