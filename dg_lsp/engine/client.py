@@ -126,6 +126,8 @@ class RemoteEngine:
                     if isinstance(event, Loading):
                         self._tell(Status("loading", event.done))
                     elif isinstance(event, Failure):
+                        if last is None and not event.failed:
+                            tell(Status(self._pace.state, 1.0, self._pace.why))
                         raise (EngineFailed if event.failed else EngineError)(event.message)
                     elif event is not None:
                         if last is None:

@@ -63,7 +63,7 @@ class Session:
     def engine(self) -> Engine:
         """The engine of the settings."""
         if self._engine is None:
-            self._engine = self._open_engine(self._workspace.settings, self._tell)
+            self._engine = self._open_engine(self._workspace.settings, self._told)
         return self._engine
 
     def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
@@ -174,6 +174,12 @@ class Session:
             task = asyncio.ensure_future(self._load(self.engine))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
+
+    def _told(self, status: Status) -> None:
+        """Pass on `status`, and follow an engine that loads: the request that has started it may end before."""
+        self._tell(status)
+        if status.state in ("starting", "loading") and not self._background:
+            self.warm()
 
     async def _load(self, engine: Remote) -> None:
         try:

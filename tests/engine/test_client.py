@@ -8,7 +8,8 @@ import pytest
 
 from dg_lsp.engine.client import RemoteEngine
 from dg_lsp.engine.http import EngineAbsent, EngineStrange
-from dg_lsp.text.messages import Infill
+from dg_lsp.filling.engine import EngineError
+from dg_lsp.text.messages import Infill, Status
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 
@@ -85,3 +86,20 @@ def test_what_a_later_engine_may_add_is_left_out(tmp_path: Path) -> None:
 
     (found,) = against(http(lines), tmp_path / "s", fill)
     assert found.text == "1"
+
+
+def test_an_engine_that_answers_with_an_error_is_no_longer_busy(tmp_path: Path) -> None:
+    told = list[Status]()
+    lines = (
+        b'{"state": {"state": "loading", "done": 0.8}}\n'
+        b'{"error": {"message": "the engine hung for 41 s and ends"}}\n'
+    )
+
+    async def fill(remote: RemoteEngine) -> None:
+        remote._tell = told.append
+        async for _ in remote.infill(REQUEST):
+            pass
+
+    with pytest.raises(EngineError, match="hung"):
+        against(http(lines), tmp_path / "s", fill)
+    assert [status.state for status in told] == ["loading", "ready"]

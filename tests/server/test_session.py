@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.offers import Offer, covered
 from dg_lsp.server.capabilities import Capabilities
@@ -14,7 +15,9 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.messages import Status
 from dg_lsp.text.reasons import NoGap
+from tests.waiting import until
 
 
 class Configured(Session):
@@ -136,5 +139,26 @@ def test_a_document_that_changes_while_git_is_asked_is_not_filled(monkeypatch: p
             await asked
         assert (await workspace.permitted(uri)).data == b"x = 2\n"
         workspace.refusals.close()
+
+    asyncio.run(work())
+
+
+def test_an_engine_that_loads_is_followed_though_the_request_that_started_it_has_ended() -> None:
+    """The status said `loading 83 %` until the next request, which may come minutes later."""
+
+    class Loads(ResidentEngine):
+        async def start(self) -> Status:
+            return Status("loading", 0.8)
+
+        async def status(self) -> Status | None:
+            return Status("ready", 1.0)
+
+    async def work() -> None:
+        told = list[Status]()
+        one = Session(Workspace(Settings()), Loads, told.append)
+        assert isinstance(one.engine, Loads)
+        one.engine._tell(Status("loading", 0.8))
+        await until(lambda: told[-1].state == "ready")
+        assert not one._background
 
     asyncio.run(work())
