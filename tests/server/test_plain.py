@@ -43,12 +43,28 @@ def test_plain_languages_and_fences_get_ghost_text(wire: Wire) -> None:
         ("yaml", 'name: "‸"\n'),
         ("toml", 'name = "‸"\n'),
         ("html", '<p class="‸">a</p>\n'),
+        ("typescriptreact", 'const a = <p className="‸">a</p>;\n'),
+        ("javascriptreact", "const a = <p onClick={() => 1} className='big ‸'>a</p>;\n"),
+        ("javascript", 'const a = (\n  <Menu\n    kind="‸"\n  />\n);\n'),
     ],
 )
 def test_a_key_or_value_in_quotes_is_no_prose(language: str, marked: str, wire: Wire) -> None:
     wire.initialize()
     assert ghost(wire, language, marked)
     assert not ghost(wire, "sql", "SELECT 'so ‸' FROM t;\n") and wire.logged("by the setting prose")
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        'const a = <p onClick={() => f("so ‸")} />;\n',
+        "const a = <p className='big'>so ‸</p>;\n",
+        'const a = b <c; d="so ‸";\n',
+    ],
+)
+def test_other_strings_beside_elements_are_prose(marked: str, wire: Wire) -> None:
+    wire.initialize()
+    assert not ghost(wire, "typescriptreact", marked) and wire.logged("by the setting prose")
 
 
 def test_the_command_fills_a_fence_at_the_places_of_the_file(wire: Wire) -> None:

@@ -22,6 +22,7 @@ from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import STRINGS, Priority
 from dg_lsp.text.related.secrets import is_key
+from dg_lsp.text.syntax.jsx import is_attribute
 
 _OTHERS = 8  # further open documents whose words count as in sight
 
@@ -228,8 +229,11 @@ def _is_prose(gap: Gap) -> bool:
 
 
 def _is_data(document: Document, gap: Gap) -> bool:
-    """Return whether the gap is in a key or value of a language whose strings are its code, such as JSON."""
-    return gap.kind in STRINGS and load_language(document.language).plain.data
+    """Return whether the gap is in a string that is code: in a key or value of JSON, or an attribute of JSX."""
+    if gap.kind not in STRINGS:
+        return False
+    language = load_language(document.language)
+    return language.plain.data or (language.jsx and is_attribute(document.data, gap.start))
 
 
 def _completes(gap: Gap, text: str) -> bool:

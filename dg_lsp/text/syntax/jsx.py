@@ -24,6 +24,9 @@ _BEFORE_TAG = re.compile(
 )
 _GENERIC = re.compile(rb"\s*(?:,|extends\b|=)")
 _NEWLINE = re.compile(rb"[\r\n]")
+# The beginning of an attribute's value, and of the tag that it is in.
+_ATTRIBUTE = re.compile(rb"<[A-Za-z](?:=>|[^<>;])*\s[\w:.-]+=(?:\"[^\"\r\n]*|'[^'\r\n]*)\Z")
+_TAG_BYTES = 2_000  # bytes before a place in such a value in which its tag begins
 _FAR = 20_000  # bytes in which a tag is looked for that closes an element
 
 
@@ -41,6 +44,11 @@ def marks(read: Reader, data: bytes, start: int, stop: int) -> Iterator[Mark]:
             at = end
         if at == before and modes[-1] == mode:
             return
+
+
+def is_attribute(data: bytes, offset: int) -> bool:
+    """Return whether `offset` is in the value of an attribute, as in `<p className="a |`."""
+    return _ATTRIBUTE.search(data[max(0, offset - _TAG_BYTES) : offset]) is not None
 
 
 @dataclass(slots=True)
