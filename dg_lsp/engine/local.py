@@ -70,7 +70,7 @@ class LocalEngine:
 
     patience: seconds without a step after which it counts as stuck. first_step: those that each of the first steps may
     take: they compile, and read `weights` bytes, maybe from a slow disk. device: that of the model. passes: the
-    denoising steps and encoding chunks made so far.
+    denoising steps and parts of encoding chunks made so far.
     """
 
     patience = 20.0
@@ -253,6 +253,7 @@ def _load(
             model = load_checkpoint(settings.checkpoint, settings.device, progress, bits=settings.weight_bits)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
+    _give_back()  # of a GGUF file, whose matrices are made in threads, nearly as much as the weights take
     caches = PrefixCaches(model.network.text_config, budget, _give_back)
     counts = Counter[str]()
     measured = _Measured(model)

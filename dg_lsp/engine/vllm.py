@@ -22,7 +22,7 @@ from dg_lsp.engine.completions import Answer, Asked, Served, VllmServer
 from dg_lsp.engine.local import ForeignEngine
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.model.cache import PrefixCache, PrefixCaches
+from dg_lsp.model.cache import CHUNK, PrefixCache, PrefixCaches
 from dg_lsp.model.checkpoint import load_tokenizer
 from dg_lsp.model.fill import fill
 from dg_lsp.model.sampler import AnchoredSampler
@@ -56,8 +56,14 @@ class VllmDenoiser:
         """The CPU, where canvases are laid out."""
         return torch.device("cpu")
 
-    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
+    @property
+    def chunk(self) -> int:
+        """A number of tokens, all of which the server encodes at once."""
+        return CHUNK
+
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:  # noqa: ARG002
         """Do nothing: the server encodes the prompt of each request, or finds it in its own cache."""
+        return iter(())
 
     def denoise(
         self, cache: PrefixCache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None

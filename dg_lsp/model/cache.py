@@ -7,6 +7,7 @@ the file is longer than the window. Knows transformers' cache protocol; knows no
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -107,16 +108,30 @@ def with_room(held: Tensor, room: int) -> Tensor:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A chunk that was left between two layers. steps: those of the network. lengths: of the layers after the last one.
+
+    The layers are cut to the tokens before the chunk; their stores hold what they have encoded of it.
+    """
+
+    chunk: tuple[int, ...]
+    steps: Iterator[None]
+    lengths: tuple[int, ...]
+
+
 class PrefixCache(Cache):
     """The keys and values of exactly one token sequence, and that sequence.
 
-    tokens: the sequence. aligned: how many of its first tokens were encoded in chunks that begin at multiples of CHUNK.
+    tokens: the sequence. aligned: how many of its first tokens were encoded in chunks that begin at multiples of the
+    network's. begun: a chunk behind `tokens` that some layers have encoded.
     """
 
     def __init__(self, text_config: Any) -> None:
         super().__init__(layers=[PrefixLayer(window) for window in windows_of(text_config)])
         self.tokens: tuple[int, ...] = ()
         self.aligned = 0
+        self.begun: Begun | None = None
 
     @property
     def bytes(self) -> int:
@@ -133,6 +148,8 @@ class PrefixCache(Cache):
             raise ValueError(f"a cache of {len(self.tokens)} tokens cannot be cut to {length}")
         for layer in self.layers:
             layer.cut(length)
+        if length < len(self.tokens):
+            self.begun = None
         self.tokens = self.tokens[:length]
         self.aligned = min(self.aligned, length)
 
@@ -190,7 +207,8 @@ class PrefixCaches:
 
     def clear(self) -> None:
         """Drop all caches that are not lent."""
-        self._kept.clear()
+        while self._kept:
+            self._drop_first()
 
     @property
     def bytes(self) -> int:
@@ -204,44 +222,84 @@ class PrefixCaches:
         """Drop the least recently used caches until the limit holds; the most recently used one always stays."""
         before = len(self._kept)
         while self.bytes > self._limit and len(self._kept) > 1:
-            self._kept.pop(0)
+            self._drop_first()
         if len(self._kept) < before:
             self._dropped()
+
+    def _drop_first(self) -> None:
+        _, cache = self._kept.pop(0)
+        cache.begun = None  # its steps hold the cache, which is to go now
 
 
 def extend_to(
     network: Network, cache: PrefixCache, tokens: Sequence[int], *, exact: bool = True
 ) -> Generator[int, None, None]:
-    """Make `cache` hold exactly `tokens`; after each encoded chunk yield the number of tokens held.
+    """Make `cache` hold exactly `tokens`; after each encoded chunk, or part of one, yield the number of tokens held.
 
-    exact: begin every chunk at a multiple of CHUNK, whatever the cache held before, so that the result equals a fresh
-    cache's bit for bit (law 4). If False, encode new tokens only; the result is equal up to rounding, and half a
-    chunk cheaper on average. Closing the iterator leaves a valid, shorter cache.
+    exact: begin every chunk at a multiple of the network's, whatever the cache held before, so that the result equals a
+    fresh cache's bit for bit (law 4). If False, encode new tokens only; the result is equal up to rounding, and half a
+    chunk cheaper on average. Closing the iterator leaves a valid, shorter cache; what was read of a chunk is kept.
 
-    1. Cut the cache to the tokens in common; in exact mode to the last multiple of CHUNK among those.
+    1. Cut the cache to the tokens in common; in exact mode to the last multiple among those.
     2. Encode the rest chunk by chunk.
     """
     assert tokens, "the decoder needs at least one token before the canvas"
-    wanted = tuple(tokens)
+    wanted, most = tuple(tokens), network.chunk
     # 1. The tokens themselves are compared; for the same sequence there is nothing to do.
     if cache.tokens == wanted and not (exact and cache.aligned < len(wanted)):
         return
     common = cache.shared(wanted)
     if exact:
         common = min(common, cache.aligned)
-        common -= common % CHUNK
+        common -= common % most
     cache.cut(common)
     cache.expect(len(wanted))
     # 2. `tokens` grows only after every layer holds the chunk, so that a failed encode leaves the old state.
     while (start := len(cache.tokens)) < len(wanted):
-        chunk = wanted[start : start - start % CHUNK + CHUNK]
-        try:
-            with torch.inference_mode():
-                network.encode(cache, chunk)
-        except BaseException:
-            cache.cut(start)
-            raise
+        chunk = _next_chunk(cache, wanted[start:], most, exact=exact)
+        yield from _encode(network, cache, chunk)
         cache.tokens += chunk
-        if cache.aligned == start and start % CHUNK == 0:
+        if cache.aligned == start and start % most == 0:
             cache.aligned = len(cache.tokens)
         yield len(cache.tokens)
+
+
+def _next_chunk(cache: PrefixCache, rest: tuple[int, ...], most: int, *, exact: bool) -> tuple[int, ...]:
+    """The chunk that `cache` has begun, if `rest` begins with it, else the first `most` tokens of `rest`.
+
+    exact: only a chunk that would begin now anyway. A begun chunk that is not returned is dropped.
+    """
+    chunk, begun = rest[:most], cache.begun
+    if begun is not None and begun.chunk != chunk:
+        if not exact and begun.chunk == rest[: len(begun.chunk)]:
+            return begun.chunk
+        cache.begun = None
+    return chunk
+
+
+def _encode(network: Network, cache: PrefixCache, chunk: tuple[int, ...]) -> Generator[int, None, None]:
+    """Append the keys and values of `chunk`; go on with it if it was begun. Yield where the network can be left."""
+    start, begun = len(cache.tokens), cache.begun
+    cache.begun = None
+    try:
+        if begun is not None:
+            for layer, length in zip(cache.layers, begun.lengths, strict=True):
+                layer.cut(length)
+        with torch.inference_mode():
+            steps = begun.steps if begun else network.encode(cache, chunk)
+        while _is_left(steps):
+            yield start
+    except GeneratorExit:
+        lengths = tuple(layer.length for layer in cache.layers)
+        cache.cut(start)
+        cache.begun = Begun(chunk, steps, lengths)
+        raise
+    except BaseException:
+        cache.cut(start)
+        raise
+
+
+@torch.inference_mode()
+def _is_left(steps: Iterator[None]) -> bool:
+    """Go on with `steps`; return whether there are more of them."""
+    return next(steps, True) is None

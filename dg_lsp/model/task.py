@@ -49,20 +49,22 @@ class Task:
 def read_in_time(
     model: Checkpoint, cache: PrefixCache, prefix: Sequence[int], clock: Clock
 ) -> Generator[Draft, None, None]:
-    """Make `cache` hold `prefix`; a Draft after each chunk lets the caller cancel.
+    """Make `cache` hold `prefix`; a Draft after each chunk, or part of one, lets the caller cancel.
 
     Raises:
         OutOfTime: the deadline passed long ago; the cache holds the tokens read so far.
     """
+    held = cache.shared(prefix)
     # A request with a deadline need not be reproducible.
     for count in extend_to(model.network, cache, prefix, exact=clock.left() is None):
         yield Draft(0, (), clock.milliseconds())
-        if count < len(prefix) and clock.is_hopeless():
+        if held < count < len(prefix) and clock.is_hopeless():
             raise OutOfTime(
                 f"the deadline passed when {count} of {len(prefix)} "
                 "tokens before the gap had been read, which are kept; "
                 "ask again, or set ghostDeadline or deadline higher, or prefixBytes lower"
             )
+        held = count
 
 
 # Yields Drafts, and returns candidates, the best first; one that was checked holds its Fill.

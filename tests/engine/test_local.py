@@ -307,6 +307,22 @@ def test_numbers_near_zero_count_as_zero_in_all_threads_that_compute_for_the_mod
     asyncio.run(engine.close())
 
 
+def test_memory_that_loading_freed_is_given_back(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded, given = [False], list[bool]()
+
+    @contextmanager
+    def noted(progress: Callable[[str], None]) -> Iterator[None]:
+        with loading(progress):
+            yield
+        loaded[0] = True
+
+    monkeypatch.setattr(memory, "loading", noted)
+    monkeypatch.setattr(local, "_give_back", lambda: given.append(loaded[0]))
+    engine = LocalEngine.open(settings)
+    asyncio.run(engine.close())
+    assert given == [True]
+
+
 def test_memory_that_was_freed_is_given_back_and_a_library_without_a_way_to_do_so_does_no_harm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,8 +1,11 @@
 """Causal networks as they are: what they read behind a cache is what transformers' own pass reads."""
 
+import gc
 import json
 import random
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,13 +13,15 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from dg_lsp.checkpoints import CheckpointError
-from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
+from dg_lsp.model.cache import PrefixCache, PrefixCaches, extend_to
 from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.causal import Causal
 from dg_lsp.model.networks.loading import NETWORKS, load_network
+from dg_lsp.model.task import read_in_time
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.budget import Budget, spending
 from dg_lsp.text.messages import Fill, Infill
@@ -50,18 +55,85 @@ def test_a_prefix_in_a_cache_gives_the_logits_of_a_whole_pass(network: Causal) -
         torch.testing.assert_close(network.logits(states)[0], wanted)
 
 
-def test_work_that_nobody_asked_for_ends_within_a_chunk(network: Causal) -> None:
-    cache, whole = PrefixCache(network.text_config), tokens(2 * CHUNK + 9)
-    budget = Budget(5.0, spare=True)
-    with spending(budget):
-        reading = extend_to(network, cache, whole)
-        next(reading)
-        budget.cancelled = True
-        with pytest.raises(OutOfTime):
-            next(reading)
-    assert len(cache.tokens) == CHUNK == cache.get_seq_length()
+def test_a_pass_that_nobody_asked_for_ends_between_two_layers(network: Causal) -> None:
+    cache = PrefixCache(network.text_config)
+    list(extend_to(network, cache, tokens(9)))
+    with spending(Budget(5.0, spare=True, cancelled=True)), pytest.raises(OutOfTime):
+        Tree(network, cache, 9).read([[1]])
     with spending(Budget(5.0, cancelled=True)):  # what somebody asked for is of use to the next key
-        assert len(list(extend_to(network, cache, whole))) == 2
+        Tree(network, cache, 9).read([[1]])
+
+
+@pytest.mark.parametrize(("exact", "more"), [(True, 0), (False, 0), (False, 40)])
+def test_a_chunk_that_is_left_between_two_layers_goes_on_there(
+    network: Causal, exact: bool, more: int
+) -> None:
+    whole = tokens(network.chunk + 300)
+    shown, layers = list[int](), network.network.model.layers
+    hooks = [
+        layer.register_forward_hook(lambda _, inputs, __: shown.append(inputs[0].shape[1]))
+        for layer in layers
+    ]
+    cache, fresh = (PrefixCache(network.text_config) for _ in range(2))
+    for held in (
+        0,
+        0,
+        network.chunk,
+        network.chunk,
+    ):  # each reading is left where it can be for the first time
+        reading = extend_to(network, cache, whole, exact=exact)
+        next(reading)
+        reading.close()
+        assert len(cache.tokens) == held == cache.get_seq_length()
+    wanted = [*whole, *tokens(more, 1)]
+    list(extend_to(network, cache, wanted, exact=exact))
+    for hook in hooks:
+        hook.remove()
+    sizes = [network.chunk, 300, *([more] if more else [])]
+    assert shown == [size for size in sizes for _ in layers], "no layer reads a token twice"
+    list(extend_to(network, fresh, wanted))
+    for own, other in zip(cache.layers, fresh.layers, strict=True):
+        assert torch.allclose(own.keys, other.keys) if more else torch.equal(own.keys, other.keys)
+
+
+def test_a_prefix_with_a_chunk_that_was_left_is_dropped_at_once(network: Causal) -> None:
+    caches = PrefixCaches(network.text_config, 1 << 30)
+    with caches.lend("a") as cache:
+        reading = extend_to(network, cache, tokens(300))
+        next(reading)
+        reading.close()
+    gone = weakref.ref(cache)
+    gc.disable()
+    try:
+        del cache, reading
+        caches.clear()
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_what_is_read_long_after_the_deadline_ends_with_its_chunk(network: Causal) -> None:
+    model: Any = SimpleNamespace(network=network)
+    cache, whole = PrefixCache(network.text_config), tokens(2 * network.chunk)
+    with pytest.raises(OutOfTime, match=f"when {network.chunk} of"):
+        list(read_in_time(model, cache, whole, Clock(1e-9)))
+    list(read_in_time(model, cache, whole, Clock(1e-9)))  # the last one is never in vain
+    assert len(cache.tokens) == len(whole)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_chunk_that_was_left_is_read_again_where_its_text_has_changed(network: Causal, exact: bool) -> None:
+    whole = tokens(300)
+    cache, fresh = (PrefixCache(network.text_config) for _ in range(2))
+    reading = extend_to(network, cache, whole, exact=exact)
+    next(reading)
+    reading.close()
+    # In exact mode a chunk that would not end there now is read again, too.
+    wanted = [*whole, 5] if exact else [*whole[:-1], 5]
+    list(extend_to(network, cache, wanted, exact=exact))
+    list(extend_to(network, fresh, wanted))
+    for own, other in zip(cache.layers, fresh.layers, strict=True):
+        assert torch.equal(own.keys, other.keys) and torch.equal(own.values, other.values)
 
 
 @torch.inference_mode()

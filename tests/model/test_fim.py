@@ -268,14 +268,17 @@ class Knowing:
     Behind any other token it ends the gap. encoded: how many tokens went into a cache.
     """
 
+    chunk = CHUNK
+
     def __init__(self, model: Checkpoint) -> None:
         self.text_config, self.device = model.network.text_config, torch.device("cpu")
         self.size, self.end, self.encoded = model.vocabulary, model.ends[0], 0
         self.whole: tuple[int, ...] = ()
 
-    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
         self.encoded += len(tokens)
         self._append(cache, len(tokens))
+        return iter(())
 
     def read(
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]

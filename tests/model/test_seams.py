@@ -1,7 +1,7 @@
 """The seams of the model: a network, a prompt style and a source are a file of their own and an entry in a table."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 import dg_lsp
-from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import WAYS, Way, fill
@@ -43,15 +43,18 @@ class Alphabet:
 
     device = torch.device("cpu")
 
+    chunk = CHUNK
+
     def __init__(self, order: Sequence[int], vocabulary: int) -> None:
         self.text_config: Any = SimpleNamespace(layer_types=["full_attention"], sliding_window=None)
         self.text_config.vocab_size = vocabulary
         self._table = torch.zeros(vocabulary, vocabulary)
         self._table[list(order), [*order[1:], order[0]]] = 20.0
 
-    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
         nothing = torch.zeros(1, 1, len(tokens), 1)
         cache.update(nothing, nothing, 0)
+        return iter(())
 
     def read(
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]

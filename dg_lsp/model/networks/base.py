@@ -28,8 +28,16 @@ class Network(Protocol):
         """The configuration of its text layers, as transformers names it; a PrefixCache is made from it."""
         ...
 
-    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
-        """Append the keys and values of `tokens` to the layers of `cache`, a PrefixCache, whose `tokens` stay."""
+    @property
+    def chunk(self) -> int:
+        """The number of tokens that it encodes at once, at most."""
+        ...
+
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
+        """Append the keys and values of `tokens` to the layers of `cache`, a PrefixCache, whose `tokens` stay.
+
+        Yields where it can be left and continued later, if the layers hold then what they hold now.
+        """
         ...
 
 

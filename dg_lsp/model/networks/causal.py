@@ -1,6 +1,6 @@
 """Causal networks behind the seam for networks: transformers' own Llama, Qwen2 and Mistral, without a conversion."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig
 from transformers.cache_utils import Cache
+from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
 
-from dg_lsp.model.cache import windows_of
+from dg_lsp.model.cache import CHUNK, windows_of
 from dg_lsp.model.networks.base import added
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
 from dg_lsp.text.budget import BOT, current
@@ -29,6 +30,8 @@ _TEXTS = (
 class Causal(torch.nn.Module):
     """A Reader (networks/base.py): a causal network of transformers, which reads from left to right."""
 
+    chunk = 2 * CHUNK  # dequantising a matrix takes a CPU longer than multiplying it by 256 rows
+
     def __init__(self, network: Any) -> None:
         super().__init__()
         self.network = network
@@ -45,9 +48,38 @@ class Causal(torch.nn.Module):
         """The configuration of its layers."""
         return self.network.config
 
-    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
-        """Append the keys and values of `tokens` to the layers of `cache`."""
-        self.network.model(input_ids=torch.tensor([tokens], device=self.device), past_key_values=cache)
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
+        """Append the keys and values of `tokens` to the layers of `cache`.
+
+        Yields between layers, of a chunk behind each, of few tokens behind as many as take as long as one of CHUNK. The
+        model of transformers, which computes the same, cannot be left there.
+        """
+        model, windows = self.network.model, windows_of(self.text_config)
+        states = model.embed_tokens(torch.tensor([tokens], device=self.device))
+        start = cache.get_seq_length()
+        positions = torch.arange(start, start + len(tokens), device=self.device)[None]
+        masks = {
+            window: (create_sliding_window_causal_mask if window else create_causal_mask)(
+                config=self.text_config,
+                inputs_embeds=states,
+                attention_mask=None,
+                past_key_values=cache,
+                position_ids=positions,
+            )
+            for window in {*windows}
+        }
+        turned = model.rotary_emb(states, positions)
+        for number, (layer, window) in enumerate(zip(model.layers, windows, strict=True)):
+            if number and len(tokens) * number % CHUNK < len(tokens):
+                yield
+            states = layer(
+                states,
+                attention_mask=masks[window],
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                position_embeddings=turned,
+            )
 
     def read(
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
@@ -80,7 +112,7 @@ class Causal(torch.nn.Module):
 
 
 def _end_spare_work(*_: Any) -> None:
-    """Raise OutOfTime where the work is spare and was cancelled: a chunk of many tokens takes seconds."""
+    """Raise OutOfTime where the work is spare and was cancelled: a pass of many tokens takes seconds."""
     budget = current(BOT)
     if budget.spare and budget.cancelled:
         raise OutOfTime("somebody asked for something else")

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import DiffusionGemmaForBlockDiffusion
 from transformers.cache_utils import Cache
 
+from dg_lsp.model.cache import CHUNK
 from dg_lsp.model.denoise import denoise
 from dg_lsp.model.networks.base import added
 from dg_lsp.model.networks.decoder import capped_logits, soft_cap
@@ -18,6 +19,8 @@ from dg_lsp.model.step import Schedule, Step
 
 class DiffusionGemma(DiffusionGemmaForBlockDiffusion):
     """A Reader and a Denoiser (networks/base.py): the encoder reads, the decoder denoises."""
+
+    chunk = CHUNK
 
     @classmethod
     def _can_set_experts_implementation(cls) -> bool:
@@ -35,10 +38,11 @@ class DiffusionGemma(DiffusionGemmaForBlockDiffusion):
         """The configuration of its text layers."""
         return self.config.text_config
 
-    def encode(self, cache: Cache, tokens: Sequence[int]) -> None:
-        """Append the keys and values of `tokens` to the layers of `cache`."""
+    def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
+        """Append the keys and values of `tokens` to the layers of `cache`, all at once."""
         read = torch.tensor([tokens], device=self.device)
         self.model.encoder.language_model(input_ids=read, past_key_values=cache)
+        return iter(())
 
     def read(
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
