@@ -1,44 +1,122 @@
-"""Ahead: ghost text that is computed for the text that a document is likely to have next."""
+"""Ahead: ghost text that is computed for the text of a document, and for one that it is likely to have next."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.gaps.words import half_word
+
+_Computing = Coroutine[Any, Any, list[Edit]]
+
+
+@dataclass(slots=True)
+class _Work:
+    """The task that computes ghost text for `cursor` of `document`. waiting: how many requests wait for it."""
+
+    document: Document
+    cursor: int
+    task: asyncio.Future[list[Edit]]
+    waiting: int = 0
+
+    def typed(self, document: Document) -> bytes | None:
+        """Return the part of a word that was typed at the cursor until `document`; None if anything else was changed.
+
+        Work for `x = ` is good for `x = No`, but neither for `x = (` nor for `y = No`. Once it has ended, what it found
+        is a recent offer.
+        """
+        old, new, cursor = self.document.data, document.data, self.cursor
+        end = len(new) - (len(old) - cursor)
+        if end < cursor or new[:cursor] != old[:cursor] or new[end:] != old[cursor:]:
+            return None
+        typed = new[cursor:end]
+        is_word = half_word(typed, len(typed)) == typed and not self.task.done()
+        return typed if is_word or not typed else None
 
 
 class Ahead:
-    """At most one piece of work ahead of the user; its fill becomes a recent offer."""
+    """At most one piece of work for each document; its fill becomes a recent offer.
 
-    def __init__(self) -> None:
-        self._work: tuple[Document, int, asyncio.Future[list[Edit]]] | None = None
+    It continues while a word is typed at its place, because its text may begin with that word. now: returns an open
+    document as it is now.
+    """
 
-    def begin(self, document: Document, cursor: int, work: Coroutine[Any, Any, list[Edit]]) -> None:
-        """Begin `work`, ghost text at `cursor` of an expected `document`; older work is cancelled."""
-        self.stop()
-        task = asyncio.ensure_future(work)
-        # Its result may never be used.
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._work = document, cursor, task
+    def __init__(self, now: Callable[[str], Document | None]) -> None:
+        self._now = now
+        self._work: dict[str, _Work] = {}
 
-    def stop(self) -> None:
-        """Cancel the work."""
-        if self._work is not None:
-            self._work[2].cancel()
-            self._work = None
+    def begin(self, document: Document, cursor: int, computing: _Computing) -> None:
+        """Begin work, ghost text at `cursor` of `document`, that no request waits for yet."""
+        self._begin(document, cursor, computing)
 
-    def is_for(self, document: Document) -> bool:
-        """Return whether the work is for the text that `document` has now."""
-        if self._work is None:
-            return False
-        expected = self._work[0]
-        return (expected.uri, expected.data) == (document.uri, document.data)
+    async def result(self, document: Document, cursor: int, computing: _Computing) -> list[Edit]:
+        """Begin work, ghost text at `cursor` of `document`, and return what it finds.
+
+        If this is cancelled because a word is typed, the work continues.
+        """
+        return await self._end_of(self._begin(document, cursor, computing), document)
 
     async def ended(self, document: Document, cursor: int) -> None:
-        """Wait for the end of the work for `cursor` of `document`; return at once if there is none."""
-        if self._work is not None and self.is_for(document) and self._work[1] == cursor:
-            task = self._work[2]
-            await asyncio.wait([task])
-            if not task.cancelled():
-                task.result()
+        """Wait for the end of the work for `cursor` of `document`, or for it before a word was typed there.
+
+        Raise the error of the work if nothing was typed.
+        """
+        work = self._work.get(document.uri)
+        typed = work.typed(document) if work else None
+        if work is None or typed is None or work.cursor + len(typed) != cursor:
+            return
+        try:
+            await self._end_of(work, document)
+        except Exception:
+            if not typed:
+                raise
+
+    def stop(self) -> None:
+        """Cancel all work."""
+        for uri in list(self._work):
+            self._stop(uri)
+
+    def stop_unasked(self) -> None:
+        """Cancel the work that no request waits for."""
+        for uri in [uri for uri, work in self._work.items() if not work.waiting]:
+            self._stop(uri)
+
+    def changed(self, document: Document) -> None:
+        """Cancel the work for a document if it cannot be right for the text that it has now, that of `document`."""
+        if not self.is_for(document):
+            self._stop(document.uri)
+
+    def is_for(self, document: Document) -> bool:
+        """Return whether there is work for `document`, as it is or as it was before a word was typed at the place."""
+        work = self._work.get(document.uri)
+        return work is not None and work.typed(document) is not None
+
+    def _begin(self, document: Document, cursor: int, computing: _Computing) -> _Work:
+        self._stop(document.uri)
+        self.stop_unasked()
+        task = asyncio.ensure_future(computing)
+        # Its result may never be used.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        work = self._work[document.uri] = _Work(document, cursor, task)
+        return work
+
+    async def _end_of(self, work: _Work, document: Document) -> list[Edit]:
+        """Return what `work` finds for a request about `document`; cancel it if the request is cancelled for good."""
+        work.waiting += 1
+        try:
+            await asyncio.wait([work.task])
+        except asyncio.CancelledError:
+            now = self._now(document.uri)
+            overtaken = now is not None and now.version != document.version
+            if not overtaken and self._work.get(document.uri) is work:
+                self._stop(document.uri)
+            raise
+        finally:
+            work.waiting -= 1
+        return work.task.result()
+
+    def _stop(self, uri: str) -> None:
+        if work := self._work.pop(uri, None):
+            work.task.cancel()

@@ -57,7 +57,8 @@ class Session:
         self._ghost: dict[str, asyncio.Future[Any]] = {}
         self._background: set[asyncio.Future[Any]] = set()
         self._picked = ""
-        self.offers, self.ahead, self.repeats, self.trigger = Offers(), Ahead(), Repeats(), Trigger()
+        self.ahead = Ahead(workspace.documents.snapshot)
+        self.offers, self.repeats, self.trigger = Offers(), Repeats(), Trigger()
 
     @property
     def engine(self) -> Engine:
@@ -98,8 +99,8 @@ class Session:
 
         Ghost text that `settings.confidence` keeps from being shown is not kept.
         """
-        if priority != "ahead":
-            self.ahead.stop()
+        if priority not in ("ghost", "ahead"):
+            self.ahead.stop_unasked()
         options = replace(await self.fill_options(document, settings, priority), show=show)
         began = time.monotonic()
         outcome = await fill_gap(self.engine, document, gap, settings, options)

@@ -305,6 +305,75 @@ def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
 
 
+def typed(version: int, character: int, text: str) -> dict[str, Any]:
+    """The change in which `text` is typed at a character of the line with `x = `."""
+    at = {"line": 4, "character": character}
+    return changed(version, text, {"start": at, "end": at})
+
+
+def begun(wire: Wire) -> None:
+    """Ask for ghost text behind `x = `, until the engine works on it."""
+    wire.send(request("first", "textDocument/inlineCompletion", inline(AT_X)))
+    wait_for_steps(wire)
+
+
+def ended(wire: Wire) -> dict[str, Any]:
+    """The status of the engine, which has nothing to do and makes no step more."""
+    wait_until(lambda: wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready")
+    before: dict[str, Any] = wire.ask("s", "dg-lsp/status")["result"]
+    time.sleep(0.3)
+    assert wire.ask("s", "dg-lsp/status")["result"]["passes"] == before["passes"]
+    return before
+
+
+def test_a_fill_goes_on_while_a_word_is_typed_that_it_may_begin_with(start: Start) -> None:
+    wire = start("scripted:40:50")
+    begun(wire)
+    for number, letter in enumerate("No"):
+        wire.send(typed(2 + number, 4 + number, letter))
+        where = {**AT_X, "character": 5 + number}
+        wire.send(request(number, "textDocument/inlineCompletion", inline(where)))
+    assert wire.answer("first")["result"] == {"items": []} == wire.answer(0)["result"]
+    (item,) = wire.answer(1)["result"]["items"]
+    assert item["insertText"] == "ne" and ended(wire)["fills"] == 1
+
+
+def test_a_fill_that_does_not_begin_with_the_typed_word_is_followed_by_another(start: Start) -> None:
+    wire = start("scripted:20:50")
+    begun(wire)
+    wire.send(typed(2, 4, "a"))
+    assert ghost(wire, 2, {**AT_X, "character": 5})[0]["insertText"] == "()"
+    assert ended(wire)["fills"] == 2
+
+
+@pytest.mark.parametrize("text", ["(", " ", "N(", "1"])
+def test_a_fill_ends_when_something_else_than_a_word_is_typed(start: Start, text: str) -> None:
+    wire = start(LONG)
+    begun(wire)
+    wire.send(typed(2, 4, text))
+    assert ended(wire)["fills"] == 0
+
+
+def test_a_fill_ends_when_text_changes_elsewhere(start: Start) -> None:
+    wire = start(LONG)
+    begun(wire)
+    wire.send(typed(2, 4, "N"))
+    wire.send(typed(3, 0, "y"))
+    assert ended(wire)["fills"] == 0
+
+
+def test_a_cancel_ends_a_fill_that_has_gone_on_while_a_word_was_typed(start: Start) -> None:
+    wire = start(LONG)
+    begun(wire)
+    wire.send(typed(2, 4, "N"))
+    wire.send(request("next", "textDocument/inlineCompletion", inline({**AT_X, "character": 5})))
+    time.sleep(0.3)
+    assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "busy"
+    wire.send(notification("$/cancelRequest", {"id": "next"}))
+    assert wire.answer("next")["error"]["code"] == -32800
+    assert ended(wire)["fills"] == 0
+
+
 def accept(wire: Wire) -> None:
     """Take the ghost text behind `x = ` over, and wait until the engine works ahead."""
     assert ghost(wire, "shown", AT_X)
@@ -326,7 +395,7 @@ def test_behind_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> N
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready"
 
 
-@pytest.mark.parametrize("typed", ["x = None\ny", "x = None "])
+@pytest.mark.parametrize("typed", ["x = None\n(", "x = None "])
 def test_another_change_ends_what_was_begun_ahead(start: Start, typed: str) -> None:
     wire = start("scripted:60:50")
     accept(wire)

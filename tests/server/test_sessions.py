@@ -1,7 +1,7 @@
 """The trigger in typing sessions: how many unasked requests it saves, and how many texts that are of use it costs.
 
-DG_LSP_SESSIONS says how many sessions are played, each with the trigger and without it. The clock is the event loop's,
-which jumps to the next moment at which something happens.
+DG_LSP_SESSIONS says how many sessions are played, each with the trigger and without it, DG_LSP_SEED from which seed on.
+The clock is the event loop's, which jumps to the next moment at which something happens.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import documents
 from dg_lsp.server.handlers.inline_completion import inline_completion
@@ -26,10 +27,12 @@ from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger, opens
 from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
 from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.server.sessions import Session, Step
 
 SESSIONS = int(os.environ.get("DG_LSP_SESSIONS", "4"))
+FIRST = int(os.environ.get("DG_LSP_SEED", "0"))
 MODULES = (
     *("cmd", "code", "contextlib", "copy", "csv", "fileinput", "fnmatch", "glob", "heapq", "json.decoder"),
     *(
@@ -73,10 +76,10 @@ class Oracle(ScriptedEngine):
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         self.requests.append(request)
-        await asyncio.sleep(FILL)
         head, line = request.prefix.rpartition("\n")[2], self.step.intended
         share = random.Random(f"{self.seed} {self.step.line}").random() ** 2
         knows = line.startswith(head) and self.written >= share * len(line)
+        await asyncio.sleep(FILL)
         yield Fill(line[len(head) :] if knows else "None", chance=0.9, steps=1)
 
 
@@ -88,6 +91,13 @@ class Always(Trigger):
 
     def pause(self, snapshot: Snapshot, cursor: int) -> float:
         return 0.0
+
+
+class Anew(Ahead):
+    """Begins a new fill behind each key."""
+
+    def is_for(self, document: Document) -> bool:
+        return False
 
 
 @dataclass(slots=True)
@@ -109,6 +119,8 @@ class Player:
         self.context = make_context(server, settings, lambda *_: self.engine)
         list(server.protocol.lsp_initialize(types.InitializeParams(types.ClientCapabilities())))
         self.context.session.trigger = trigger(loop.time)
+        if trigger is Always:
+            self.context.session.ahead = Anew(lambda _: None)
         self.documents = self.context.workspace.documents
         self.texts = {session.uri: session.text, session.other: session.other_text}
         for uri, text in self.texts.items():
@@ -116,6 +128,7 @@ class Player:
             self.documents.snapshot(uri)
         # The ghost text on the screen, what is written of its line, and since when it is there.
         self.ghost, self.since = "", 0.0
+        self.version, self.asked = 1, 0
 
     async def play(self) -> None:
         asking: asyncio.Task[None] | None = None
@@ -123,8 +136,10 @@ class Player:
         for step, following in pairwise([*steps, Step(0.0, "", 0, 0, "")]):
             await asyncio.sleep(step.after)
             self.look(step)
-            if asking:
+            # Behind a change the server knows by itself what nobody waits for.
+            if asking and not step.text:
                 asking.cancel()
+            self.asked += 1
             self.engine.step = step
             await self.change(step)
             # While a menu is open there is no ghost text.
@@ -149,27 +164,31 @@ class Player:
         text = self.texts[step.uri]
         span = types.Range(self.position(step.uri, step.start), self.position(step.uri, step.end))
         self.texts[step.uri] = text[: step.start] + step.text + text[step.end :]
+        self.version += 1
         change = types.TextDocumentContentChangePartial(range=span, text=step.text)
-        named = types.VersionedTextDocumentIdentifier(version=2, uri=step.uri)
+        named = types.VersionedTextDocumentIdentifier(version=self.version, uri=step.uri)
         spans = [(((span.start.line, span.start.character), (span.end.line, span.end.character)), step.text)]
-        self.documents.change(step.uri, 2, spans)
+        self.documents.change(step.uri, self.version, spans)
         await documents.did_change(self.context, types.DidChangeTextDocumentParams(named, [change]))
 
     async def ask(self, step: Step) -> None:
         """Ask for ghost text, as the plug-ins do: at once where something must follow, and not while some is shown."""
-        at = step.start + len(step.text)
+        at, mine = step.start + len(step.text), self.asked
         if self.ghost:
             return
         text = self.texts[step.uri]
         self.engine.written = len(text[:at].rpartition("\n")[2])
         if not opens(text.encode(), len(text[:at].encode())):
             await asyncio.sleep(DEBOUNCE)
+            if self.asked != mine:
+                return
         automatic = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
         named = types.TextDocumentIdentifier(step.uri)
         params = types.InlineCompletionParams(automatic, named, self.position(step.uri, at))
         found = await inline_completion(self.context, params)
-        self.ghost = str(found.items[0].insert_text) if found.items else ""
-        self.since = asyncio.get_running_loop().time()
+        if self.asked == mine:
+            self.ghost = str(found.items[0].insert_text) if found.items else ""
+            self.since = asyncio.get_running_loop().time()
 
     def position(self, uri: str, at: int) -> types.Position:
         before = self.texts[uri][:at]
@@ -200,7 +219,7 @@ def played(sessions: int, trigger: type[Trigger]) -> Played:
         finally:
             loop.close()
 
-    for seed in range(sessions):
+    for seed in range(FIRST, FIRST + sessions):
         run(play(seed))
     return found
 
@@ -216,5 +235,5 @@ def test_the_trigger_saves_requests_and_loses_few_texts(monkeypatch: pytest.Monk
         f"{SESSIONS} sessions: {without.requests} requests without the trigger, {having.requests} with it,"
         f" {saved:.0%} saved; of {len(useful)} lines with a right text in time {len(lost)} lost"
     )
-    assert saved >= 0.3 and len(useful) >= SESSIONS
-    assert len(lost) <= max(2, 0.15 * len(useful))
+    assert saved >= 0.35 and len(useful) >= SESSIONS
+    assert len(lost) <= max(1, 0.03 * len(useful))

@@ -1,6 +1,7 @@
 """Ghost text: from a cursor to inline items, and the work on the line that is likely to come next."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,7 @@ from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import STRINGS, Priority
+from dg_lsp.text.messages import STRINGS, Draft, Priority
 from dg_lsp.text.related.secrets import is_key
 from dg_lsp.text.syntax.jsx import is_attribute
 
@@ -75,24 +76,15 @@ async def ghost_text(
 ) -> list[types.InlineCompletionItem]:
     """Return the inline items for a cursor; at most one if the editor asks by itself.
 
-    1. If a completion menu is open, its selected entry counts as typed.  2. Answer from a recent fill that agrees with
-    the text typed since.  3. Debounce.  4. Find the gap.  5. Fill it.  6. Make the items, without dismissed texts.
+    1. If a completion menu is open, its selected entry counts as typed.  2. Wait for a fill that was begun before the
+    last letters of a word, and answer from a recent fill that agrees with the text typed since.  3. Debounce.  4. Find
+    the gap.  5. Fill it.  6. Make the items, without dismissed texts.
     """
     # 1.
-    session, offers = context.session, context.session.offers
-    spot = _spot(snapshot, context, params)
+    offers, spot = context.session.offers, _spot(snapshot, context, params)
     if spot.automatic and (reason := _unwanted(context, spot)):
         raise NoGap(reason)
-    # 2. A request by key wants several items, so one recent fill is not enough.
-    if spot.automatic:
-        await session.ahead.ended(spot.document, spot.cursor)
-    edits = offers.edits_at(spot.snapshot, spot.cursor)
-    if not edits or (len(edits) < 2 and not spot.automatic):
-        # 3. Where text must follow, the user should not wait.
-        if spot.automatic and not opens(spot.document.data, spot.cursor):
-            await asyncio.sleep(session.trigger.pause(spot.snapshot, spot.cursor))
-        # 4. and 5.
-        edits = await fill_at(context, spot, "ghost")
+    edits = await (_unasked if spot.automatic else _asked)(context, spot)
     # 6.
     items = [_item(spot, edit) for edit in edits]
     if spot.automatic:
@@ -103,20 +95,45 @@ async def ghost_text(
     return items
 
 
+async def _asked(context: Context, spot: Spot) -> list[Edit]:
+    """Return the edits for a spot that the user asks for by a key: several, so that one recent fill is not enough."""
+    # 2.
+    edits = context.session.offers.edits_at(spot.snapshot, spot.cursor)
+    if len(edits) > 1:
+        return edits
+    # 4. and 5.
+    context.session.ahead.stop_unasked()
+    return await fill_at(context, spot, "ghost")
+
+
+async def _unasked(context: Context, spot: Spot) -> list[Edit]:
+    """Return the edits for a spot while the user types."""
+    session, clock = context.session, asyncio.get_running_loop().time
+    # Where text must follow, the user should not wait.
+    must_follow = opens(spot.document.data, spot.cursor)
+    until = clock() + (0.0 if must_follow else session.trigger.pause(spot.snapshot, spot.cursor))
+    # 2.
+    await session.ahead.ended(spot.document, spot.cursor)
+    if edits := session.offers.edits_at(spot.snapshot, spot.cursor):
+        return edits
+    # 3.
+    await asyncio.sleep(until - clock())
+    # 4. and 5.
+    return await session.ahead.result(spot.document, spot.cursor, fill_at(context, spot, "ghost"))
+
+
 def look_ahead(context: Context, uri: str) -> None:
     """Begin ghost text for the next line, if a fill at the end of a line has just been accepted; else end such work.
 
-    Work for the text that the document `uri` has now continues.
+    Work whose text may be right in the text that the document `uri` has now continues.
     """
     ahead, offer = context.session.ahead, context.session.offers.shown(uri)
-    if offer is None:
-        return
     with suppress(NoGap):
         snapshot = context.around(context.workspace.document(uri))
         settings, document = snapshot.settings, snapshot.document
-        if not (settings.prefetch and settings.automatic) or ahead.is_for(document):
+        ahead.changed(document)
+        if offer is None or ahead.is_for(document) or not (settings.prefetch and settings.automatic):
             return
-        ahead.stop()
         end = accepted_end(offer, document)
         if end is not None and (expected := next_line(document, end)):
             typed, cursor = replace(snapshot, document=expected[0]), expected[1]
@@ -140,7 +157,7 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
             others = [one.data for one in beside if one.language == document.language][:_OTHERS]
             gap = await asyncio.to_thread(_with_endings, spot, gap, others)
         settings = _ghost_settings(spot)
-        show = context.client.drafts(spot.snapshot, gap) if priority == "ghost" else lambda _: None
+        show = _shown(context, spot, gap) if priority == "ghost" else lambda _: None
         outcome = await context.session.fill(document, gap, settings, show, priority)
     if outcome.edit is None:
         raise NoGap(outcome.why)
@@ -153,6 +170,18 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
     if reason := doubt(outcome.fill, settings.confidence):
         raise NoGap(reason)
     return found
+
+
+def _shown(context: Context, spot: Spot, gap: Gap) -> Callable[[Draft], None]:
+    """Return a function that sends a Draft of `gap`, until the document changes."""
+    send, documents = context.client.drafts(spot.snapshot, gap), context.workspace.documents
+
+    def show(draft: Draft) -> None:
+        now = documents.snapshot(spot.document.uri)
+        if now is not None and now.version == spot.document.version:
+            send(draft)
+
+    return show
 
 
 def _ghost_settings(spot: Spot) -> Settings:

@@ -2,6 +2,7 @@
 import {
   commands,
   type CancellationToken,
+  CancellationTokenSource,
   type InlineCompletionContext,
   type InlineCompletionItem,
   InlineCompletionTriggerKind,
@@ -66,7 +67,12 @@ export class Ghost {
     this.crossing = undefined;
     const { version } = document;
     const { dismissals } = this;
-    const found = (await next(document, position, context, token)) ?? [];
+    // Behind a change the server ends by itself what is of no use, and continues a fill while a word is typed.
+    const ending = new CancellationTokenSource();
+    token.onCancellationRequested(() => {
+      if (document.version === version) ending.cancel();
+    });
+    const found = (await next(document, position, context, ending.token)) ?? [];
     // An answer to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
     // An answer that was on its way when a text was dismissed would bring that text back.

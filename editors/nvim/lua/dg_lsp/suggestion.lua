@@ -115,6 +115,16 @@ local function refresh()
   return ghost
 end
 
+--- Return whether nothing but a part of a word was typed at a place. The server hears of it and continues the fill,
+--- whose text may begin with that word.
+local function within_word(place)
+  local buf, _, row, col = unpack(here())
+  if buf ~= place[1] or row ~= place[3] or col <= place[4] then
+    return false
+  end
+  return api.nvim_get_current_line():sub(place[4] + 1, col):find("^[%w_\128-\255]+$") ~= nil
+end
+
 --- Take the pending request back.
 local function cancel()
   local old = pending
@@ -123,7 +133,7 @@ local function cancel()
     old.timer:stop()
     old.timer:close()
   end
-  if old and old.id and old.client then
+  if old and old.id and old.client and not (free() and within_word(old.place)) then
     server.cancel(old.client, old.id)
   end
 end
