@@ -5,7 +5,7 @@
 A scenario is played key by key through the server's own documents: its edits are typed, the places that are offered are
 taken one after the other until there is none. It is right if the files are then as they are wanted, and silent if
 nothing was offered. With a checkpoint its model rates guesses where the rules have found nothing. `--lines N` puts N
-lines of other code in front of each file, for the times.
+lines of other code behind each file, for the times.
 """
 
 import argparse
@@ -101,14 +101,11 @@ class Player:
     def __init__(self, scenario: Scenario, lines: int = 0, way: Way = "keys") -> None:
         self.way: Way = way
         self.documents, self.cursors = Documents("utf-8"), dict[str, int]()
-        self.above = 0
         is_cpp = any(name.endswith(".cpp") for name in scenario.files)
         for name, text in scenario.files.items():
             # A header is C or C++, as the client says.
             language = "cpp" if is_cpp and name.endswith(".h") else language_of(name)
-            above = _filler(language, lines)
-            self.above = above.count("\n")
-            self.documents.open(_uri(name), language, 0, above + text)
+            self.documents.open(_uri(name), language, 0, text + _filler(language, lines))
             self.now(name)
 
     def now(self, name: str) -> Document:
@@ -121,10 +118,9 @@ class Player:
         """Make the change of `hunk` with the keys that a user needs."""
         document = self.now(hunk.name)
         old, new = ("".join(f"{line}\n" for line in lines) for lines in (hunk.old, hunk.new))
-        if hunk.line:
-            start = document.line_starts[hunk.line + self.above - 1]
-        else:
-            start = document.text.encode().index(old.encode())
+        start = (
+            document.line_starts[hunk.line - 1] if hunk.line else document.text.encode().index(old.encode())
+        )
         if self.way != "keys":
             self.replace(hunk.name, start, start + len(old.encode()), new)
         before, after = _PIECE.findall(old), _PIECE.findall(new)
@@ -154,7 +150,7 @@ class Player:
 
 
 def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | None = None) -> Result:
-    """Play `scenario`, with so many `lines` of other code above each file, and compare the end with the wanted one.
+    """Play `scenario`, with so many `lines` of other code below each file, and compare the end with the wanted one.
 
     likely: returns whether a guess is shown; without it the rules are alone.
     """
@@ -164,7 +160,7 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | N
         player.type(hunk)
     if scenario.cursor:
         current, line, column = scenario.cursor
-        player.cursors[current] = player.now(current).line_starts[line + player.above - 1] + column
+        player.cursors[current] = player.now(current).line_starts[line - 1] + column
     wanted, ruled = [line for hunk in scenario.wanted for line in _lines_of(hunk)], False
     for _ in range(_MOST):
         began = time.process_time()

@@ -57,6 +57,14 @@ vim.api.nvim_create_autocmd("WinNew", { once = true, callback = vim.schedule_wra
   vim.uv.sleep(pause)
 end) })
 """
+# Neovim and its terminal are stopped for so many milliseconds once a window is open; `y` comes a moment after that.
+STOPPED = """
+local pause = ...
+vim.api.nvim_create_autocmd("WinNew", { once = true, callback = vim.schedule_wrap(function()
+  vim.uv.sleep(pause)
+  vim.defer_fn(function() vim.api.nvim_input("y") end, 60)
+end) })
+"""
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +210,14 @@ def test_keys_typed_while_neovim_is_busy_take_nothing(editor: Editor, tmp_path: 
     typed.touch()
     assert answer(editor, "n") == WEBLOG
     assert "left as it was" in editor.rpc.command_output("messages")
+
+
+def test_a_key_that_comes_just_behind_a_pause_takes_nothing(editor: Editor) -> None:
+    """It was pressed while nothing could be drawn; the 250 milliseconds of the clock had passed in the pause."""
+    put(editor, "method")
+    editor.rpc.exec_lua(STOPPED, 700)
+    editor.rpc.command("DgLsp fill function_body")
+    assert answer(editor, "n") == WEBLOG
 
 
 def test_who_writes_on_meanwhile_is_not_asked(editor: Editor) -> None:

@@ -62,6 +62,20 @@ def test_a_scenario_with_other_wishes_is_not_right() -> None:
     assert not play(Scenario("", first.files, first.edits, None, (*first.wanted, more))).right
 
 
+def test_code_that_makes_a_file_longer_is_below_what_begins_it() -> None:
+    """In Java functions stood above the package line."""
+    files = {
+        "A.java": "package a;\n\nclass A {}\n",
+        "a.go": "package a\n\nvar x = 1\n",
+        "a.py": "from __future__ import annotations\n\nx = 1\n",
+        "a.rs": "#![allow(unused)]\n\nstatic X: i32 = 1;\n",
+    }
+    player = Player(Scenario("", files, (), None, ()), lines=30)
+    for name, text in files.items():
+        longer = player.now(name)
+        assert longer.text.startswith(text) and len(longer.line_starts) > 30
+
+
 def test_a_burst_is_one_edit_however_many_keys_it_took() -> None:
     scenario = Scenario("", {"a.py": "one = 1\nprint(one)\nx = 2\n"}, (), None, ())
     player = Player(scenario)

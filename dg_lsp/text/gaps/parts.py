@@ -9,7 +9,6 @@ from dg_lsp.text.analysis import Analysis
 from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.gaps.body import BLANK
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import LISTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import code_end
@@ -256,24 +255,25 @@ def with_owed(analysis: Analysis, gap: Gap) -> Gap:
 
 def ended(analysis: Analysis, gap: Gap) -> Gap:
     """Return `gap` with the text that must follow it, which depends on the header where it is in one."""
-    return _without_end_of_header(analysis, _up_to_colon(analysis, with_owed(analysis, gap)))
+    return _without_end_of_header(analysis, _up_to_end_of_header(analysis, with_owed(analysis, gap)))
 
 
-def _up_to_colon(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap`, up to the colon of a header of Python where other functions of the file name the types they return.
+def _up_to_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap`, up to the end of a function's header where others of the file name the types they return.
 
-    Behind `def f(|` only `:` is inserted then, and not `):`, so that the fill may be `x) -> int`; so it is behind
-    `def f(x)|`.
+    In Python only `:` is inserted behind `def f(|` then, and not `):`, so that the fill may be `x) -> int`; so it is
+    behind `def f(x)|`.
     """
-    data, line = analysis.document.data, analysis.line
-    if analysis.language.name != "python" or line.behind.strip() or not python.RETURNS.search(data):
+    line, words = analysis.line, analysis.language.words
+    if line.behind.strip() or not words.returns.search(analysis.document.data):
         return gap
-    in_brackets = gap.kind == "parameters" and gap.insert_after == "):"
+    end = words.headers[0].decode()
+    in_brackets = gap.kind == "parameters" and gap.insert_after == f"){end}"
     opened = any(at >= line.start for at in analysis.state.opened)
     behind = gap.kind == "rest_of_line" and line.before.rstrip().endswith(b")") and not opened
-    if not (in_brackets or behind) or not python.DEF.match(line.before.lstrip()):
+    if not (in_brackets or behind) or words.functions.isdisjoint(line.before.partition(b"(")[0].split()):
         return gap
-    return replace(gap, kind="rest_of_line", insert_after=":")
+    return replace(gap, kind="rest_of_line", insert_after=end)
 
 
 def _without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:

@@ -9,8 +9,6 @@ DOCSTRING = re.compile(rb"[rRuU]?[\"'].*[\"']", re.DOTALL)
 # The headers of functions and classes with their names, and those of blocks.
 DEF = re.compile(rb"(?:async[ \t]+)?def[ \t]+([\w\x80-\xff]+)")
 CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
-# The type that a function returns, behind its parameters.
-RETURNS = re.compile(rb"\)[ \t]*->")
 BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
 # What a body that is empty on purpose has above it: such a decorator, or the header of such a class.
 ABSTRACT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")

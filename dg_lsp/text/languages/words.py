@@ -19,7 +19,8 @@ class Words:
     operators: words that need an operand. starts: words that only begin a statement, where indentation holds bodies
     together. lambdas: the end of a header of a function without a name. lists: a header whose brace holds a list and
     no statements. parted: a bracket and its text up to a semicolon that ends no statement. bodied: the header of an
-    owner whose functions all have bodies.
+    owner whose functions all have bodies. returns: the end of parameters in front of the type that is returned, where
+    that may be left out.
 
     items: the beginning of a line at column 0 that begins an item of the file; members: of one that begins a part of
     an item; above: of one that belongs to the item below it. labels: a label, which may be less deep than its block.
@@ -41,6 +42,7 @@ class Words:
     lists: tuple[re.Pattern[bytes], ...] = ()
     parted: re.Pattern[bytes] = _NEVER
     bodied: re.Pattern[bytes] = _NEVER
+    returns: re.Pattern[bytes] = _NEVER
     items: re.Pattern[bytes] = re.compile(rb"[\w$@#(\[\"'~!]")
     members: re.Pattern[bytes] = re.compile(rb"[\w$@#~*&<\[\"'\x80-\xff]")
     above: re.Pattern[bytes] = re.compile(rb"@")

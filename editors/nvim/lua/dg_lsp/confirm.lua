@@ -5,6 +5,7 @@ local say = require("dg_lsp.say")
 local M = {}
 local api = vim.api
 local BLIND = 250 -- milliseconds from the moment a diff is drawn in which keys are pressed without having read it
+local LATE, ROUNDS = 500, 20 -- milliseconds of such a wait that show that Neovim was stopped or busy; waits at most
 local TAKE, LEAVE = "y", { "n", "q", "<Esc>", "<CR>", "<C-c>" }
 
 --- The text edits of a workspace edit, which is of one document.
@@ -73,16 +74,25 @@ local function open(lines, why)
 end
 
 --- Draw the screen, and drop all keys that are pressed before anybody can have read it. They are taken from the queue
---- and not compared with a clock when they run: a Neovim that was busy or stopped gets them long after.
+--- and not compared with a clock when they run: a Neovim that was busy or stopped gets them long after. Keys typed
+--- into a terminal that was stopped, too, come later still, so the wait begins again behind such a pause.
 ---@return boolean interrupted
 local function draw_and_drop_keys()
   vim.cmd.redraw()
-  local _, why = vim.wait(BLIND)
-  local free, key
-  repeat
-    free, key = pcall(vim.fn.getchar, 0)
-  until free and key == 0
-  return why == -2
+  for _ = 1, ROUNDS do
+    local began = vim.uv.hrtime()
+    local _, why = vim.wait(BLIND)
+    local free, key
+    repeat
+      free, key = pcall(vim.fn.getchar, 0)
+    until free and key == 0
+    if why == -2 then
+      return true
+    elseif vim.uv.hrtime() - began < LATE * 1e6 then
+      break
+    end
+  end
+  return false
 end
 
 --- Show what an edit would change, and make it if the user takes it. Nothing is changed before that, and whatever the
