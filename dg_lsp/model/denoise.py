@@ -50,7 +50,7 @@ def denoise(
     current = sampler.first_canvas()
     for number in range(1, schedule.steps + 1):
         # a. Finished rows have left the batch.
-        rows = torch.tensor(left, device=free.device)
+        rows = torch.tensor(left).to(free.device, non_blocking=True)
         soft = None if state.soft is None else state.soft[rows]
         hidden = _read_in_parts(read, current[rows], soft, most).flatten(0, 1)
         # b. Logits are computed for free slots only, and for the watched anchors.
@@ -106,7 +106,7 @@ class _State:
         for numbers, states in zip(indices.split(tile), hidden.split(tile), strict=True):
             chances = list[Tensor]()
             for some, raw in zip(numbers.split(part), network.head(states).split(part), strict=True):
-                logits = network.cap(raw) / temperature.to(raw.device)
+                logits = network.cap(raw) / temperature.to(raw.device, non_blocking=True)
                 drawn[some] = noise.pick(logits.softmax(-1, dtype=torch.float32), some)
                 best[some], entropy[some] = logits.argmax(-1), entropies(logits)
                 # Cast to the embedding's type before the softmax, as `generate` does: in bf16 the order changes the
@@ -160,9 +160,8 @@ def _slots_in_rows(slots: list[int], rows: list[int], canvas: Canvas) -> tuple[T
         for number, slot in enumerate(slots)
         if slot // canvas.length in index_of
     ]
-    indices, places = (
-        torch.tensor(pairs, dtype=torch.int64, device=canvas.tokens.device).view(-1, 2).unbind(1)
-    )
+    both = torch.tensor(pairs, dtype=torch.int64).view(-1, 2)
+    indices, places = both.to(canvas.tokens.device, non_blocking=True).unbind(1)
     return indices, places
 
 

@@ -24,9 +24,11 @@ from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
 from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.sources.several import one_by_one, several
+from dg_lsp.model.sources.statements import statements
 from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
+from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.stitch import sure_beginning
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
@@ -35,11 +37,13 @@ from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
 # (docs/research/candidates-and-judge.md).
 SURE, HOPE = 0.15, 0.1
+# How likely a statement of one line must be for none of several lines to be written.
+SURE_OF_LINE = 0.3
 # The share of the deadline in which all of the prompt may be read. Else only the text near the gap is: characters of
 # the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
 _SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
 
-Asked = Literal["half word", "gaps", "given", "part", "body", "docstring"]
+Asked = Literal["half word", "gaps", "given", "part", "statement", "body", "docstring"]
 Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
 
 
@@ -48,12 +52,15 @@ class Way:
     """The sources for a gap, in the order in which they are asked.
 
     judged: the judge compares the candidates of the sources with those of the `last` one, which is asked only where
-    none of them is good enough. Otherwise each source is asked only where the ones before it found too little.
+    none of them is good enough: likelier than `sure`, or so unlikely, below `hope`, that nothing would help. Otherwise
+    each source is asked only where the ones before it found too little.
     """
 
     sources: tuple[Source, ...]
     judged: bool = False
     last: Source | None = None
+    sure: float = SURE
+    hope: float = HOPE
 
 
 def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
@@ -88,6 +95,13 @@ WAYS: dict[tuple[Asked, Ability], Way] = {
     ("part", "only denoises"): Way((denoised,)),
     ("part", "denoises"): Way((retrieved, lines), judged=True, last=denoised),
     ("part", "judges"): Way((retrieved, lines), judged=True, last=denoised),
+    ("statement", "reads"): Way((retrieved, lines), judged=True),
+    ("statement", "reads both sides"): Way(
+        (lines_in_sight,), judged=True, last=statements, sure=SURE_OF_LINE, hope=0.0
+    ),
+    ("statement", "only denoises"): Way((denoised,)),
+    ("statement", "denoises"): Way((retrieved, lines), judged=True, last=denoised),
+    ("statement", "judges"): Way((retrieved, lines), judged=True, last=denoised),
     ("body", "reads"): Way((bodies_beside_similar,)),
     ("body", "reads both sides"): Way((bodies,)),
     ("body", "only denoises"): Way((denoised,)),
@@ -120,16 +134,24 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
     elif request.endings:
         asked = "half word"
     elif request.like is None and request.kind in PARTS:
-        asked = "part"
+        asked = "statement" if _ends_its_line(request) else "part"
     elif request.like is None and request.kind in BODIES:
         asked = "body"
     elif request.like is None and request.kind == "docstring":
         asked = "docstring"
     ability = _ability(model)
+    # Lines where there were none are written as a body is; only a text that is there needs to be seen to be changed.
+    if (asked, ability) == ("given", "reads both sides") and not request.start and request.like is None:
+        asked = "body"
     # Where time is short, bodies are drafted first, also if nobody has measured how good they are.
     if (asked, ability) == ("body", "denoises") and plan_for(request, model).drafted:
         ability = "judges"
     return WAYS[asked, ability]
+
+
+def _ends_its_line(request: Infill) -> bool:
+    """Return whether the gap is a statement with nothing behind it on its line."""
+    return request.kind == "statement" and not LINE_END.split(request.suffix, 1)[0].strip()
 
 
 def _ability(model: Checkpoint) -> Ability:
@@ -179,7 +201,7 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
     found = score_candidates(task, found)
     # 2.
     best = best_fills(task.model, request, found)
-    if way.last is None or (best and (_is_good_enough(request, best) or _is_late(task))):
+    if way.last is None or (best and (_is_good_enough(way, request, best) or _is_late(task))):
         refused = [] if best else [checked(request, one) for one in found]
         fills = _sure_part(task, found, best) if best else [none_of(refused, clock.why_nothing())]
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
@@ -222,12 +244,12 @@ def _in_time_left(task: Task, best: Sequence[Fill | Candidate]) -> Task:
     return replace(task, request=request)
 
 
-def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:
+def _is_good_enough(way: Way, request: Infill, best: Sequence[Fill]) -> bool:
     """Return whether the last source would add nothing to `best`, the texts so far, likeliest first."""
     chance = best[0].chance
     if chance is None or len(best) < request.alternatives:
         return False
-    return chance >= SURE or chance < min(HOPE, request.confidence)
+    return chance >= way.sure or chance < min(way.hope, request.confidence)
 
 
 def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:

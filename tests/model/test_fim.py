@@ -20,13 +20,14 @@ from dg_lsp.model import fill as door
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.costs import Costs
-from dg_lsp.model.fill import fill, near, read_on
+from dg_lsp.model.fill import WAYS, fill, near, read_on
 from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.plan import Writing
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
+from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.messages import Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
@@ -335,6 +336,9 @@ def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None)
         ("    if ", "r in {x: 1, 2: y}", ":\n        return 1" + SUFFIX, "expression"),
         ("    ", "return half(x)", SUFFIX, "statement"),
         ("", "x = [1, 2]", "\ny = x\n", "statement"),
+        ("    ", "return half(\n        x,\n        r,\n    )", SUFFIX, "statement"),
+        ("    ", "if r:\n        return x", SUFFIX, "statement"),
+        ("    ", "x = half(r)\n    y = half(x)", SUFFIX, "span"),
         ("    # ", "half of r is r / 2", "\n    return r\n", "comment"),
         ("    ", "x = r / 2\n    return half(x)", SUFFIX, "function_body"),
         ('    """', "Return the area.", '"""\n    return r * r\n', "docstring"),
@@ -491,6 +495,41 @@ def test_holes_are_filled_one_after_the_other_with_both_sides_in_sight(
     *_, found = told(knowing, PrefixCache(knowing.network.text_config), whole)
     assert (found.text, found.further) == ("r / 2", ("x * x",))
     assert asked[0].suffix.startswith("\n    return ") and asked[1].prefix.endswith("x = r / 2\n    return ")
+
+
+@pytest.mark.parametrize(
+    ("truth", "wanted"),
+    [
+        ("x = [\n        r,\n    ]\n    return x", "x = [\n        r,\n    ]"),
+        ("for x in r:\n        half(x)\n        half(r)", "for x in r:\n        half(x)"),
+        ("x = [\n" + "        r,\n" * 40 + "    ]", ""),
+    ],
+)
+def test_of_several_lines_one_statement_is_offered(knowing: Checkpoint, truth: str, wanted: str) -> None:
+    request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ")
+    knows(knowing, request, truth)
+    assert filled(knowing, request).text.strip() == wanted
+
+
+def test_lines_below_are_written_only_where_no_line_can_be_shown(
+    knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way, asked = WAYS["statement", "reads both sides"], list[Task]()
+    last = way.last
+    assert last is not None
+
+    def noted(task: Task) -> Any:
+        asked.append(task)
+        return last(task)
+
+    monkeypatch.setitem(WAYS, ("statement", "reads both sides"), replace(way, last=noted))
+    sure = replace(knowing, judge=STYLES["fim"].judge())
+    request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ")
+    for truth, times in (("return half(x)", 0), ("return half(\n        x,\n    )", 1)):
+        asked.clear()
+        knows(knowing, request, truth)
+        assert filled(sure, request).text.strip() == truth
+        assert len(asked) == times
 
 
 def test_a_half_word_is_completed(knowing: Checkpoint) -> None:
