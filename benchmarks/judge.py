@@ -30,9 +30,9 @@ from dg_lsp.text.prompts import prompt
 KINDS = ("rest_of_line", "expression", "statement")
 
 
-def collect(name: str, folder: Path, out: Path, count: int, checkpoint: str) -> None:
+def collect(name: str, folder: Path, out: Path, count: int, checkpoint: str, device: str) -> None:
     """Write the Examples of `count` holes of each kind of the list `name`."""
-    model, projects = load_checkpoint(checkpoint, "cpu"), Projects(folder)
+    model, projects = load_checkpoint(checkpoint, device), Projects(folder)
     known = {json.loads(line)["key"] for line in out.open()} if out.exists() else set()
     path = lists.shipped() if name == "shipped" else list_path(name)
     os.chdir(folder)
@@ -106,6 +106,7 @@ def main() -> None:
     one.add_argument("out", type=Path)
     one.add_argument("--count", type=int, default=250)
     one.add_argument("--checkpoint", default="embedded")
+    one.add_argument("--device", default="cpu")
     two = sub.add_parser("fit")
     two.add_argument("out", type=Path, nargs="+")
     two.add_argument("--to", type=Path, required=True)
@@ -117,7 +118,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.do == "collect":
-        collect(given.name, given.folder.resolve(), given.out.resolve(), given.count, given.checkpoint)
+        paths = given.folder.resolve(), given.out.resolve()
+        collect(given.name, *paths, given.count, given.checkpoint, given.device)
     elif given.do == "fit":
         found = [e for out in given.out for *_, e in read(out)]
         weights = (fit_together if given.together else fit)(found, given.decay)
