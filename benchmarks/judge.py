@@ -22,7 +22,7 @@ from benchmarks.judging import Example, examples, fit, fit_together
 from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
-from dg_lsp.model.checkpoint import load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.prompts import prompt
@@ -30,9 +30,9 @@ from dg_lsp.text.prompts import prompt
 KINDS = ("rest_of_line", "expression", "statement")
 
 
-def collect(name: str, folder: Path, out: Path, count: int, checkpoint: str, device: str) -> None:
+def collect(name: str, folder: Path, out: Path, count: int, model: Checkpoint) -> None:
     """Write the Examples of `count` holes of each kind of the list `name`."""
-    model, projects = load_checkpoint(checkpoint, device), Projects(folder)
+    projects = Projects(folder)
     known = {json.loads(line)["key"] for line in out.open()} if out.exists() else set()
     path = lists.shipped() if name == "shipped" else list_path(name)
     os.chdir(folder)
@@ -118,8 +118,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.do == "collect":
-        paths = given.folder.resolve(), given.out.resolve()
-        collect(given.name, *paths, given.count, given.checkpoint, given.device)
+        model = load_checkpoint(given.checkpoint, given.device)
+        collect(given.name, given.folder.resolve(), given.out.resolve(), given.count, model)
     elif given.do == "fit":
         found = [e for out in given.out for *_, e in read(out)]
         weights = (fit_together if given.together else fit)(found, given.decay)
