@@ -59,12 +59,13 @@ class Ahead:
         return await self._end_of(self._begin(document, cursor, computing), document)
 
     async def ended(self, document: Document, cursor: int) -> None:
-        """Wait for the end of the work for `cursor` of `document`, or for it before a word was typed there.
+        """Wait for the end of running work for `cursor` of `document`, or for it before a word was typed there.
 
-        Raise the error of the work if nothing was typed.
+        Raise the error of the work if nothing was typed. Work that has ended says nothing: its text is a recent offer,
+        and the cause of its error, such as an engine that has died, may be gone.
         """
         work = self._work.get(document.uri)
-        typed = work.typed(document) if work else None
+        typed = work.typed(document) if work and not work.task.done() else None
         if work is None or typed is None or work.cursor + len(typed) != cursor:
             return
         try:

@@ -33,7 +33,7 @@ export class Ghost {
   private crossing: Shown | undefined;
   private snoozedUntil = 0;
   private dismissed = false;
-  private dismissals = 0;
+  private refused: { document: TextDocument; version: number } | undefined;
 
   /** occupied: whether a fill is being made in a document, which ghost text would cover. */
   constructor(private readonly occupied: (document: TextDocument) => boolean) {}
@@ -66,7 +66,6 @@ export class Ghost {
     if ((automatic && this.snoozed) || this.occupied(document)) return [];
     this.crossing = undefined;
     const { version } = document;
-    const { dismissals } = this;
     // Behind a change the server ends by itself what is of no use, and continues a fill while a word is typed.
     const ending = new CancellationTokenSource();
     token.onCancellationRequested(() => {
@@ -75,8 +74,9 @@ export class Ghost {
     const found = (await next(document, position, context, ending.token)) ?? [];
     // An answer to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
-    // An answer that was on its way when a text was dismissed would bring that text back.
-    if (automatic && this.dismissals !== dismissals) return [];
+    // An answer that was on its way when a text was dismissed would bring that text back, and so would that to a request
+    // which the editor sends before the server knows.
+    if (automatic && this.refused?.document === document && this.refused.version === version) return [];
     const items = Array.isArray(found) ? found : found.items;
     if (items.length) this.dismissed = false;
     this.shown = this.crossing = { document, version, position, items, time: Date.now() };
@@ -98,9 +98,9 @@ export class Ghost {
 
   /** Hide the ghost text, and tell the server that it is not wanted here. */
   async dismiss(server: Server): Promise<void> {
-    this.dismissals += 1;
-    await commands.executeCommand("editor.action.inlineSuggest.hide");
     const editor = window.activeTextEditor;
+    this.refused = editor && { document: editor.document, version: editor.document.version };
+    await commands.executeCommand("editor.action.inlineSuggest.hide");
     const { shown } = this;
     this.shown = undefined;
     this.dismissed = true;
