@@ -18,7 +18,7 @@ from dg_lsp.text.syntax.repair import insertions, missing_tokens_at
 
 LANGUAGES = ("python", "typescript", "cpp")
 # A machine that is busy measures processor time all the same, but not as exactly as an idle one.
-MILLISECONDS = 200
+MILLISECONDS = 100
 MEGABYTES = 50
 
 SHAPES = {

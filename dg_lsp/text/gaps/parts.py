@@ -265,15 +265,17 @@ def _up_to_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
     behind `def f(x)|`.
     """
     line, words = analysis.line, analysis.language.words
-    if line.behind.strip() or not words.returns.search(analysis.document.data):
-        return gap
     end = words.headers[0].decode()
     in_brackets = gap.kind == "parameters" and gap.insert_after == f"){end}"
     opened = any(at >= line.start for at in analysis.state.opened)
     behind = gap.kind == "rest_of_line" and line.before.rstrip().endswith(b")") and not opened
-    if not (in_brackets or behind) or words.functions.isdisjoint(line.before.partition(b"(")[0].split()):
+    if line.behind.strip() or not (in_brackets or behind):
         return gap
-    return replace(gap, kind="rest_of_line", insert_after=end)
+    if words.functions.isdisjoint(line.before.partition(b"(")[0].split()):
+        return gap
+    # Last, since it reads the whole file.
+    returned = words.returns.search(analysis.document.data)
+    return replace(gap, kind="rest_of_line", insert_after=end) if returned else gap
 
 
 def _without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 Record = TypeVar("Record")
 
 
-_NEVER = re.compile(rb"(?!)")
+_NEVER = re.compile(rb"\A(?!)")  # not tried at each byte of a long text
 
 
 @dataclass(frozen=True, slots=True)
