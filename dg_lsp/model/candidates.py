@@ -58,6 +58,13 @@ def checked(request: Infill, candidate: Candidate) -> Fill:
     return Fill(text, score, reason="stable", parses=not refusal, refusal=refusal, source=source)
 
 
+def fitted(request: Infill, text: str) -> Fill:
+    """A text written from left to right as a Fill: as it fits its gap, with the reason where it must not be shown."""
+    text = fit.fit(request, text)
+    refusal = why_refused(request, text)
+    return Fill(text, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
+
+
 def why_refused(request: Infill, text: str) -> str:
     """Return why `text` must not be shown as the fill of `request` (law 5), as a sentence; empty if it may."""
     if not text.strip():

@@ -28,7 +28,7 @@ from dg_lsp.model.sources.statements import statements
 from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
-from dg_lsp.text.documents.document import LINE_END
+from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.fills.stitch import sure_beginning
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
@@ -151,7 +151,7 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
 
 def _ends_its_line(request: Infill) -> bool:
     """Return whether the gap is a statement with nothing behind it on its line."""
-    return request.kind == "statement" and not LINE_END.split(request.suffix, 1)[0].strip()
+    return request.kind == "statement" and not site_of(request).rest.strip()
 
 
 def _ability(model: Checkpoint) -> Ability:

@@ -64,7 +64,7 @@ class Session:
     def engine(self) -> Engine:
         """The engine of the settings."""
         if self._engine is None:
-            self._engine = self._open_engine(self._workspace.settings, self._told)
+            self._engine = self._open_engine(self._workspace.settings, self._pass_on)
         return self._engine
 
     def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
@@ -176,7 +176,7 @@ class Session:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
 
-    def _told(self, status: Status) -> None:
+    def _pass_on(self, status: Status) -> None:
         """Pass on `status`, and follow an engine that loads: the request that has started it may end before."""
         self._tell(status)
         if status.state in ("starting", "loading") and not self._background:

@@ -418,7 +418,9 @@ def test_status_and_health_tell_the_state_and_the_reason(editor: Editor) -> None
 
 def test_effort_and_own_settings_reach_the_server(editor: Editor) -> None:
     editor.rpc.command("DgLsp effort high")
-    editor.wait(lambda: notifications(editor, "workspace/didChangeConfiguration"), "the server was not told")
+    editor.wait(
+        lambda: notifications(editor, "workspace/didChangeConfiguration"), "the server got no notification"
+    )
     (params,) = notifications(editor, "workspace/didChangeConfiguration")
     assert params == {"settings": {"dg-lsp": {"effort": "high"}}}
     assert editor.rpc.exec_lua("return vim.lsp.get_clients()[1].settings") == params["settings"]

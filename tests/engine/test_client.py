@@ -89,17 +89,17 @@ def test_what_a_later_engine_may_add_is_left_out(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_answers_with_an_error_is_no_longer_busy(tmp_path: Path) -> None:
-    told = list[Status]()
+    statuses = list[Status]()
     lines = (
         b'{"state": {"state": "loading", "done": 0.8}}\n'
         b'{"error": {"message": "the engine hung for 41 s and ends"}}\n'
     )
 
     async def fill(remote: RemoteEngine) -> None:
-        remote._tell = told.append
+        remote._tell = statuses.append
         async for _ in remote.infill(REQUEST):
             pass
 
     with pytest.raises(EngineError, match="hung"):
         against(http(lines), tmp_path / "s", fill)
-    assert [status.state for status in told] == ["loading", "ready"]
+    assert [status.state for status in statuses] == ["loading", "ready"]

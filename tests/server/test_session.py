@@ -154,11 +154,11 @@ def test_an_engine_that_loads_is_followed_though_the_request_that_started_it_has
             return Status("ready", 1.0)
 
     async def work() -> None:
-        told = list[Status]()
-        one = Session(Workspace(Settings()), Loads, told.append)
+        statuses = list[Status]()
+        one = Session(Workspace(Settings()), Loads, statuses.append)
         assert isinstance(one.engine, Loads)
         one.engine._tell(Status("loading", 0.8))
-        await until(lambda: told[-1].state == "ready")
+        await until(lambda: statuses[-1].state == "ready")
         assert not one._background
 
     asyncio.run(work())

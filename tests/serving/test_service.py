@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -246,27 +247,45 @@ def test_an_engine_without_a_step_for_long_says_so_to_who_waits_and_ends(
     assert "hung" in asyncio.run(work())["message"]
 
 
+class _Clock:
+    """The time of a service, and the times that its threads have waited for a core: of one not at all."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self._folder = 100.0, folder
+        monkeypatch.setattr("dg_lsp.serving.service.time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr("dg_lsp.serving.waits._THREADS", folder)
+
+    def waited(self, seconds: int) -> None:
+        for thread, share in (("7", 0), ("8", 1)):
+            (self._folder / thread).mkdir(exist_ok=True)
+            (self._folder / thread / "schedstat").write_text(f"54785843 {share * seconds * 10**9} 37\n")
+
+
+@asynccontextmanager
+async def _hanging() -> AsyncIterator[Service]:
+    """A service whose engine hangs in its first step, which may take 50 s, while a request waits."""
+    service = Service("scripted", "")
+    engine = _Stuck(Fill("x"))
+    engine.patience, engine.first_step = 10.0, 50.0
+    await service.load(opener(engine))
+    reading = asyncio.create_task(lines_of(service))
+    await until(lambda: service.working)
+    yield service
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+
+
 def test_an_engine_that_hangs_in_its_first_step_ends_as_soon_as_no_disk_can_be_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = 100.0
-    monkeypatch.setattr("dg_lsp.serving.service.time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr("dg_lsp.serving.waits._THREADS", tmp_path)  # the machine is idle
+    clock = _Clock(tmp_path, monkeypatch)  # the machine is idle
 
     async def work() -> None:
-        nonlocal now
-        service = Service("scripted", "")
-        engine = _Stuck(Fill("x"))
-        engine.patience, engine.first_step = 10.0, 50.0
-        await service.load(opener(engine))
-        reading = asyncio.create_task(lines_of(service))
-        await until(lambda: service.working)
-        now += 49.0
-        assert not service.stuck
-        now += 2.0
-        assert service.stuck == 51.0
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
+        async with _hanging() as service:
+            clock.now += 49.0
+            assert not service.stuck
+            clock.now += 2.0
+            assert service.stuck == 51.0
 
     asyncio.run(work())
 
@@ -275,32 +294,17 @@ def test_the_time_that_other_programs_take_is_not_a_hang(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside ten busy programs a healthy engine was ended after 37 seconds, and loaded again for three minutes."""
-    now = 100.0
-    monkeypatch.setattr("dg_lsp.serving.service.time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr("dg_lsp.serving.waits._THREADS", tmp_path)
-
-    def waited(seconds: int) -> None:
-        for thread, share in (("7", 0), ("8", 1)):
-            (tmp_path / thread).mkdir(exist_ok=True)
-            (tmp_path / thread / "schedstat").write_text(f"54785843 {share * seconds * 10**9} 37\n")
+    clock = _Clock(tmp_path, monkeypatch)
+    clock.waited(7)
 
     async def work() -> None:
-        nonlocal now
-        waited(7)
-        service = Service("scripted", "")
-        engine = _Stuck(Fill("x"))
-        engine.patience, engine.first_step = 10.0, 50.0
-        await service.load(opener(engine))
-        reading = asyncio.create_task(lines_of(service))
-        await until(lambda: service.working)
-        assert not service.stuck
-        now += 300.0
-        waited(277)
-        assert not service.stuck
-        now += 21.0
-        assert service.stuck == 51.0
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
+        async with _hanging() as service:
+            assert not service.stuck
+            clock.now += 300.0
+            clock.waited(277)
+            assert not service.stuck
+            clock.now += 21.0
+            assert service.stuck == 51.0
 
     asyncio.run(work())
 

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
-from dg_lsp.model.candidates import Candidate, candidates_of, none_of, why_refused
+from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import Join, join_of, tokenise, with_similar
-from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.flaws import flaws_of
 from dg_lsp.text.fills.stitch import ended as end_of
 from dg_lsp.text.fills.stitch import first_sentence, goes_round, shorten, without_round
@@ -238,12 +237,11 @@ def body_of(request: Infill, text: str) -> Fill:
 
 def _fill_of(request: Infill, text: str) -> Fill:
     """A written text as a Fill: all of it, or the longest beginning of a body that can be shown."""
-    whole = fit.fit(request, text)
-    refusal = why_refused(request, whole)
-    short = shorten(request, whole) if refusal else ""
+    whole = fitted(request, text)
+    short = shorten(request, whole.text) if whole.refusal else ""
     if short and not why_refused(request, short):
         return Fill(short, reason="stable", source="drafted", shortened=True)
-    return Fill(whole, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
+    return whole
 
 
 def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:

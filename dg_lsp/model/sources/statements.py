@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
-from dg_lsp.model.candidates import Candidate, candidates_of, none_of, why_refused
+from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.task import Task
 from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import goes_round
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import Draft, Infill
 
 # A statement has so many lines and tokens at most.
 LINES, TOKENS = 8, 128
@@ -29,10 +28,8 @@ def statements(task: Task) -> Generator[Draft, None, list[Candidate]]:
     prefix, _ = task.tokens
     yield from task.encode(prefix)
     text = yield from _written(task)
-    fitted = fit.fit(task.request, text)
-    refusal = why_refused(task.request, fitted)
-    fill = Fill(fitted, reason="stable", parses=not refusal, refusal=refusal, source="drafted")
-    return candidates_of("drafted", [none_of([fill], task.clock.why_nothing()) if refusal else fill])
+    fill = fitted(task.request, text)
+    return candidates_of("drafted", [none_of([fill], task.clock.why_nothing()) if fill.refusal else fill])
 
 
 @torch.inference_mode()
@@ -78,8 +75,8 @@ class _UpToWhole:
         *whole, last = LINE_END.split(self.text)
         # The text of the last line may be longer yet: whether a statement ends is known where the next line begins.
         if whole and last.strip():
-            kept = fit.fit(self.request, "\n".join(whole))
-            self.done = not why_refused(self.request, kept) or len(whole) >= LINES or goes_round(self.text)
+            is_whole = not fitted(self.request, "\n".join(whole)).refusal
+            self.done = is_whole or len(whole) >= LINES or goes_round(self.text)
         if self.done:
             self.text = "\n".join(whole)
         return Row(0, tokens, text=self.text)
