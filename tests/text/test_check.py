@@ -169,6 +169,27 @@ BEGUN = {
         ("<infer D, )> ? D : never",),
         "\n\ntype C = 1\n",
     ),
+    "a block whose end is there, in a text that is cut behind it": (
+        "java",
+        "class A {\n    void f(int i) {\n        switch ",
+        "(i) {",
+        ("(i) {{", "(i", "i {"),
+        "\n            case 1:\n                g();\n        }\n    }\n\n    void h() {\n        int j = ",
+    ),
+    "a header whose body is there, in a text that is cut behind it": (
+        "java",
+        "class A {\n    void ",
+        "f() {",
+        ("f() {{", "f( {"),
+        "\n        g();\n    }\n\n    void h() {\n        int j = ",
+    ),
+    "an arm of a match, in a text that is cut behind it": (
+        "rust",
+        "fn f(n: u8) -> u8 {\n    match n {\n        1 ",
+        "=> 3,",
+        ("=> ,", "=> {3,"),
+        "\n        2 => 4,\n    }\n}\n\nfn g() {\n    let x = ",
+    ),
 }
 
 

@@ -117,17 +117,17 @@ def neutral_text(site: Site) -> Text:
         return whole
     short = size <= SEARCHED and whole is not None
     # What is open at the end of a cut text is closed behind it, and not by a filler.
-    if short and (complete := _ended(site)):
-        ended = tried(partial(searched, complete))
-        if ended and ended.clean:
-            return ended
+    if short and (complete := ended(site)):
+        closed = tried(partial(searched, complete))
+        if closed and closed.clean:
+            return closed
     # 2. Damage elsewhere in the file must not drown the comparison.
     part = _part(site) or whole or _focused(site)
     if whole is not None and part.clean:
         # The item alone would not show what a fill does to the next one.
-        ended = tried(partial(whole.filled, part.fill, part.tail))
-        if ended and ended.clean:
-            return ended
+        again = tried(partial(whole.filled, part.fill, part.tail))
+        if again and again.clean:
+            return again
     # 3. The item may have been found wrongly, for a string can look like a def.
     if short and not part.clean:
         part = tried(partial(searched, site)) or part
@@ -378,20 +378,24 @@ def _begun(text: bytes) -> str:
     return f"{line[:20]}…" if len(line) > 20 else line
 
 
-def _ended(site: Site) -> Site | None:
-    """`site` without the statement that its end cuts, and with the brackets closed that are open there."""
-    text = site.before + site.after
+def ended(site: Site, fill: bytes = b"") -> Site | None:
+    """`site` without the statement that its end cuts, and with the brackets closed that are open there behind `fill`.
+
+    None if nothing is open there.
+    """
+    own = len(site.before) + len(fill)
+    text = site.before + fill + site.after
     state = state_at(site.language, text, len(text))
     if not (state.brackets or state.string or state.comment):
         return None
     stop = state.begins if state.comment else state.line
-    whole = stop <= line_end(text, len(site.before))
+    whole = stop <= line_end(text, own)
     stop = len(text) if whole else stop
     # What the gap's own line opens the fill may close.
-    own = range(site.line, len(site.before))
-    shut = state.closing(at for at in state.opened if at < stop and at not in own)
-    string = state.string if whole and (site.kind in STRINGS or state.begins not in own) else b""
-    return site.between(site.before, text[len(site.before) : stop] + string + shut)
+    line = range(0 if fill else site.line, 0 if fill else own)
+    shut = state.closing(at for at in state.opened if at < stop and at not in line)
+    string = state.string if whole and (site.kind in STRINGS or state.begins not in line) else b""
+    return site.between(site.before, text[own:stop] + string + shut)
 
 
 def _placed(site: Site) -> Text:

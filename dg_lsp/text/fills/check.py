@@ -21,6 +21,7 @@ from dg_lsp.text.fills.baseline import (
     alone,
     complaint,
     container_of,
+    ended,
     fault_at,
     filled_in,
     function_of_span,
@@ -99,7 +100,7 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # 2. Where both have something to say, the interpreter's own words and place are the better ones.
     wrong = opened or _refused(neutral, filled) + added(neutral, filled)
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
-    if wrong and not _parses_afresh(site, fill):
+    if wrong and not _parses_afresh(site, fill, read):
         return wrong
     return () if opened else _senseless(neutral, filled)
 
@@ -154,10 +155,14 @@ def _ends_elsewhere(site: Site, fill: bytes) -> bool:
     return old.kind == "string" and new.end - old.end != len(fill) - 1
 
 
-def _parses_afresh(site: Site, fill: bytes) -> bool:
-    """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read."""
+def _parses_afresh(site: Site, fill: bytes, neutral: Text) -> bool:
+    """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read.
+
+    Where the `neutral` text has errors, a bracket that only the `fill` opens may be closed behind the end of a cut text.
+    """
+    closed = None if neutral.clean else ended(site, fill)
     size = len(site.before) + len(fill) + len(site.after)
-    text = tried(partial(parsed, site, fill)) if size <= WHOLE else None
+    text = tried(partial(parsed, closed or site, fill)) if size <= WHOLE else None
     return text is not None and is_sound(text)
 
 
