@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import torch
 
@@ -33,6 +34,8 @@ from dg_lsp.text.related.retrieve import retrieve
 
 SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
 _WORD = re.compile(r"\w+|[^\w\s]+")
+# Parts of the types of nodes that are no code.
+_PROSE = ("comment", "string", "template", "escape")
 
 
 def holes(folder: Path, language: str) -> Iterator[Case]:
@@ -47,15 +50,16 @@ def holes(folder: Path, language: str) -> Iterator[Case]:
                 continue
             try:
                 document = Document(path.as_uri(), language, 0, path.read_bytes())
-                yield case_at(document, "rest_of_line", *_cut(document, turn))
+                name = f"{path.relative_to(folder).as_posix()} {turn}"
+                yield case_at(document, "rest_of_line", *_cut(document, name))
             except OutOfTime as error:
                 print(f"left out {path}: {error}", file=sys.stderr)
             except (DocumentError, UnicodeDecodeError, NoGap, LookupError):
                 continue
 
 
-def _cut(document: Document, turn: int) -> tuple[int, int]:
-    """The bytes of the rest of a line of code, from some word on that is not its first.
+def _cut(document: Document, name: str) -> tuple[int, int]:
+    """The bytes of the rest of a line of code, from some word on that is not its first, chosen by a hash of `name`.
 
     Raises:
         LookupError: the document has no such line. OutOfTime: it takes too long to read.
@@ -66,7 +70,7 @@ def _cut(document: Document, turn: int) -> tuple[int, int]:
     for line in lines:
         starts.append(starts[-1] + len(line))
     for attempt in range(50):
-        chosen = hash_of(f"{document.uri} {turn} {attempt}")
+        chosen = crc32(f"{name} {attempt}".encode())
         number = chosen % len(lines)
         text = lines[number].decode("utf-8").rstrip("\r\n")
         words = [m.start() for m in _WORD.finditer(text)][1:]
@@ -75,7 +79,7 @@ def _cut(document: Document, turn: int) -> tuple[int, int]:
             continue
         start = starts[number] + len(text[: words[chosen // 7 % len(words)]].encode())
         node = root.descendant_for_byte_range(start, start + 1)
-        prose = node is None or any(part in node.type for part in ("comment", "string", "template"))
+        prose = node is None or any(part in node.type for part in _PROSE)
         if not prose and not text.lstrip().startswith(("//", "*", "/*")):
             return start, starts[number] + len(text.encode())
     raise LookupError

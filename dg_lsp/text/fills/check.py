@@ -158,7 +158,7 @@ def _ends_elsewhere(site: Site, fill: bytes) -> bool:
 def _parses_afresh(site: Site, fill: bytes, neutral: Text) -> bool:
     """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read.
 
-    Where the `neutral` text has errors, a bracket that only the `fill` opens may be closed behind the end of a cut text.
+    Where the `neutral` text has errors, what the `fill` opens may be closed behind the end of a text that is cut there.
     """
     closed = None if neutral.clean else ended(site, fill)
     size = len(site.before) + len(fill) + len(site.after)
