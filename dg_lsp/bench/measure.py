@@ -64,8 +64,7 @@ def _by_baseline(case: Case, method: str) -> Score:
 async def _by_engine(engine: Engine, case: Case, settings: Settings, method: str) -> Score:
     """Return the score of the engine's fill, made as a user gets it; its time is that from the gap to the edit."""
     options = FillOptions(
-        index=project_of(case) if settings.related else None,
-        like=case.truth if method == "given" else None,
+        index=project_of(case) if settings.related else None, like=case.truth if method == "given" else None
     )
     start = time.perf_counter()
     outcome = await fill_gap(engine, case.document, case.gap, settings, options)

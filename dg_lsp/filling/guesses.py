@@ -78,9 +78,7 @@ def _behind(document: Document, example: Example, edit: Edit, other: Edit) -> In
     shift, moved = (added if edit.start < at else 0 for at in (example.start, other.start))
     moved_example = replace(example, start=example.start + shift, end=example.end + shift)
     return _request(
-        apply_edit(document, edit),
-        moved_example,
-        Edit(other.start + moved, other.end + moved, other.text),
+        apply_edit(document, edit), moved_example, Edit(other.start + moved, other.end + moved, other.text)
     )
 
 

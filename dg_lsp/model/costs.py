@@ -37,10 +37,6 @@ class Costs:
         (far, most), (near, least) = next((line for line in lines if tokens <= line[0][0]), lines[-1])
         return least + (most - least) * (max(tokens, 1) - near) / (far - near)
 
-    def of_reading(self, texts: float, tokens: float) -> float:
-        """The estimated seconds in which `texts` texts are written from left to right, `tokens` tokens each."""
-        return tokens * self.seconds(texts)
-
 
 @torch.inference_mode()
 def measure(network: Network) -> Costs | None:

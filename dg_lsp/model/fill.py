@@ -7,7 +7,7 @@ step or encoding chunk.
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, merge_candidates, none_of
@@ -71,47 +71,28 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
     return candidates_of("denoised", [Fill("", parses=False, refusal=why)])
 
 
-# How a gap is filled: by the request, and by the abilities of the checkpoint. If a measurement gives the length,
-# only the denoiser can use it. A network that can denoise writes bodies from left to right only where its judge
-# was fitted, since with such a one that was measured.
+_WORDS, _DOCSTRINGS, _DENOISED = Way((words,)), Way((docstrings,)), Way((denoised,))
+_ONE_BY_ONE, _SEVERAL, _UNABLE = Way((one_by_one,)), Way((several,)), Way((unable,))
+_LINES = Way((retrieved, lines), judged=True)
+_LINES_OR_DENOISED = replace(_LINES, last=denoised)
+_SEEN_LINES = Way((lines_in_sight,), judged=True)
+_SEEN_STATEMENTS = replace(_SEEN_LINES, last=statements, sure=SURE_OF_LINE, hope=0.0)
+# How a gap is filled: by the request, and in the order of Ability by the abilities of the checkpoint. If a measurement
+# gives the length, only the denoiser can use it. A network that can denoise writes bodies from left to right only where
+# its judge was fitted, since with such a one that was measured.
+_ROWS: dict[Asked, tuple[Way, ...]] = {
+    "half word": (_WORDS, _WORDS, Way((whole_words,)), _WORDS, _WORDS),
+    "gaps": (_ONE_BY_ONE, _ONE_BY_ONE, _SEVERAL, _SEVERAL, _SEVERAL),
+    "given": (_UNABLE, _UNABLE, _DENOISED, _DENOISED, _DENOISED),
+    "part": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
+    "statement": (_LINES, _SEEN_STATEMENTS, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
+    "body": (Way((bodies_beside_similar,)), Way((bodies,)), _DENOISED, _DENOISED, Way((bodies, denoised))),
+    "docstring": (_DOCSTRINGS, _DOCSTRINGS, _DENOISED, _DENOISED, _DENOISED),
+}
 WAYS: dict[tuple[Asked, Ability], Way] = {
-    ("half word", "reads"): Way((words,)),
-    ("half word", "reads both sides"): Way((words,)),
-    ("half word", "only denoises"): Way((whole_words,)),
-    ("half word", "denoises"): Way((words,)),
-    ("half word", "judges"): Way((words,)),
-    ("gaps", "reads"): Way((one_by_one,)),
-    ("gaps", "reads both sides"): Way((one_by_one,)),
-    ("gaps", "only denoises"): Way((several,)),
-    ("gaps", "denoises"): Way((several,)),
-    ("gaps", "judges"): Way((several,)),
-    ("given", "reads"): Way((unable,)),
-    ("given", "reads both sides"): Way((unable,)),
-    ("given", "only denoises"): Way((denoised,)),
-    ("given", "denoises"): Way((denoised,)),
-    ("given", "judges"): Way((denoised,)),
-    ("part", "reads"): Way((retrieved, lines), judged=True),
-    ("part", "reads both sides"): Way((lines_in_sight,), judged=True),
-    ("part", "only denoises"): Way((denoised,)),
-    ("part", "denoises"): Way((retrieved, lines), judged=True, last=denoised),
-    ("part", "judges"): Way((retrieved, lines), judged=True, last=denoised),
-    ("statement", "reads"): Way((retrieved, lines), judged=True),
-    ("statement", "reads both sides"): Way(
-        (lines_in_sight,), judged=True, last=statements, sure=SURE_OF_LINE, hope=0.0
-    ),
-    ("statement", "only denoises"): Way((denoised,)),
-    ("statement", "denoises"): Way((retrieved, lines), judged=True, last=denoised),
-    ("statement", "judges"): Way((retrieved, lines), judged=True, last=denoised),
-    ("body", "reads"): Way((bodies_beside_similar,)),
-    ("body", "reads both sides"): Way((bodies,)),
-    ("body", "only denoises"): Way((denoised,)),
-    ("body", "denoises"): Way((denoised,)),
-    ("body", "judges"): Way((bodies, denoised)),
-    ("docstring", "reads"): Way((docstrings,)),
-    ("docstring", "reads both sides"): Way((docstrings,)),
-    ("docstring", "only denoises"): Way((denoised,)),
-    ("docstring", "denoises"): Way((denoised,)),
-    ("docstring", "judges"): Way((denoised,)),
+    (asked, ability): way
+    for asked, row in _ROWS.items()
+    for ability, way in zip(get_args(Ability), row, strict=True)
 }
 
 
@@ -275,12 +256,7 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
     texts, starts = [tokens for tokens, _ in read], [first for _, (first, _, _) in read]
     nats = neg_log_likelihoods_of_tokens(model.network, task.cache, texts, starts, join.kept)
     return known + [
-        replace(
-            one,
-            gap=sum(row[: end - first]),
-            suffix=sum(row[end - first :]),
-            tokens=max(end - begin, 1),
-        )
+        replace(one, gap=sum(row[: end - first]), suffix=sum(row[end - first :]), tokens=max(end - begin, 1))
         for one, (_, (first, begin, end)), row in zip(unread, read, nats, strict=True)
     ]
 

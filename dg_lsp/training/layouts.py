@@ -42,11 +42,7 @@ class Bucket:
 
 # About 8,000 tokens each, including those of the first pass of self-conditioning; a quarter are the encoder's. Canvases
 # of 64 slots are the most frequent, because the fills within a line, which a typing person waits for, use them.
-BUCKETS = (
-    Bucket(4, 512, 16, 64, 0.58),
-    Bucket(4, 512, 8, 128, 0.30),
-    Bucket(2, 1024, 32, 64, 0.12),
-)
+BUCKETS = (Bucket(4, 512, 16, 64, 0.58), Bucket(4, 512, 8, 128, 0.30), Bucket(2, 1024, 32, 64, 0.12))
 
 # For texts written from left to right: 2,048 tokens each, no canvas.
 DRAFTS = (Bucket(4, 512, 0, 64, 0.8), Bucket(2, 1024, 0, 64, 0.2))

@@ -21,15 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from dg_lsp.training.fetching import (
-    PIECE,
-    FetchError,
-    Progress,
-    Rate,
-    check_room,
-    is_right,
-    sha256_of,
-)
+from dg_lsp.training.fetching import PIECE, FetchError, Progress, Rate, check_room, is_right, sha256_of
 from dg_lsp.training.hub import download
 
 _LOOK = 0.5  # seconds between two looks at how far a download is

@@ -5,8 +5,6 @@ Knows the files of the checkpoint; knows no training.
 
 import hashlib
 import shutil
-from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,9 @@ from dg_lsp.training.importing import read_source
 from dg_lsp.training.lora import ADAPTER, in_source, merge_stored
 from dg_lsp.training.packages import get_network, pinned_network
 
-# How the adapter was learned that is merged into the network, in a sentence for its model card.
+# Files learned with the network: its judge's weights, which were fitted without the adapter, and that.
+JUDGE_FILE, ADAPTER_FILE = (Path(__file__).with_name(f"small-{name}") for name in (JUDGE, ADAPTER))
+# How the adapter was learned, in a sentence for the network's model card.
 ADAPTED = (
     "a LoRA adapter of rank 16, learned from 200 batches of 2,048 tokens of permissively licensed code (seven tenths "
     "Python; Go, Rust, TypeScript, JavaScript), from left to right"
@@ -32,14 +32,6 @@ _SIZE = 300 << 20  # bytes of the checkpoint that is made
 _CARD = (
     "# {name}\n\nThe weights of {name} (licence: {licence}), in bfloat16.\nMerged into them is {adapted}.\n"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """Files learned with the network: the weights of its judge, and the adapter that is merged into it."""
-
-    judge: Path
-    adapter: Path
 
 
 def fetch_small(to: Path, file: Path | None, progress: Progress) -> None:
@@ -64,8 +56,7 @@ def make_small(network: Path, to: Path, progress: Progress) -> None:
     """Make the checkpoint small in the folder `to`, of the network's file, our adapter and the judge's weights."""
     progress(f"reading {network}")
     read, tokenizer = read_source(str(network))
-    learned = _learned()
-    merge_stored(read, learned.adapter, in_source)
+    merge_stored(read, ADAPTER_FILE, in_source)
     # The file's own form of numbers is gone, so its configuration must not name it.
     config = read.config.to_dict()
     config.pop("quantization_config", None)
@@ -77,12 +68,12 @@ def make_small(network: Path, to: Path, progress: Progress) -> None:
     source = pinned_network(SMALL)
     about: dict[str, Any] = {"name": source.name, "licence": source.licence}
     about["package"] = source.parts[0].requirement
-    about |= {"adapted": ADAPTED, "learned": _digest(learned), "prompt": "raw", "denoises": False}
+    about |= {"adapted": ADAPTED, "learned": _digest(), "prompt": "raw", "denoises": False}
     about |= {"canvas_lengths": [64, 128, 256], "max_prefix_tokens": _MAX_PREFIX}
     files: dict[str, str | Path] = {
         "tokenizer.json": tokenizer.to_str(pretty=True),
         "README.md": _CARD.format(name=source.name, licence=source.licence, adapted=ADAPTED),
-        JUDGE: learned.judge,
+        JUDGE: JUDGE_FILE,
     }
     export(plain, to, about, files)
 
@@ -91,22 +82,11 @@ def is_current(folder: Path) -> bool:
     """Return whether the checkpoint in `folder` is this release's: its form, adapter and judge."""
     try:
         kind = read_json(folder / "config.json").get("model_type")
-        learned = read_about(folder).get("learned") == _digest(_learned())
-        return learned and kind in FAMILY
+        return kind in FAMILY and read_about(folder).get("learned") == _digest()
     except CheckpointError:
         return False
 
 
-def _digest(learned: Learned) -> str:
-    """The sha256 of the files of `learned`, hex."""
-    return hashlib.sha256(learned.judge.read_bytes() + learned.adapter.read_bytes()).hexdigest()
-
-
-def _learned() -> Learned:
-    """The files learned with this network: the adapter, and the judge's weights, which were fitted without it."""
-    folder = resources.files("dg_lsp.training")
-    with (
-        resources.as_file(folder / f"small-{JUDGE}") as judge,
-        resources.as_file(folder / f"small-{ADAPTER}") as adapter,
-    ):
-        return Learned(judge, adapter)
+def _digest() -> str:
+    """The sha256 of the files learned with the network, hex."""
+    return hashlib.sha256(JUDGE_FILE.read_bytes() + ADAPTER_FILE.read_bytes()).hexdigest()

@@ -3,7 +3,9 @@
 The learning rate warms up, holds and decays within the run; the counts of steps and tokens continue from run to run.
 """
 
+import itertools
 import json
+import random
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -16,15 +18,15 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
 from dg_lsp.checkpoints import read_about
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.export import export_embedded, export_like
 from dg_lsp.training.importing import freeze_scales
-from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter
-from dg_lsp.training.loading import Draws, batches
+from dg_lsp.training.layouts import BUCKETS, INFILLS, Batch, Bucket, Cutter, draw
 from dg_lsp.training.lora import ADAPTER, SCALE, add_adapter, merge_stored
-from dg_lsp.training.objective import losses
+from dg_lsp.training.objective import corrupt, draw_times, losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 
@@ -33,6 +35,7 @@ from dg_lsp.training.shape import embedded_config, fresh_network, stored_network
 WEIGHTS_BEFORE_DECAY = "undecayed.weights"
 RATES = (3.5e-3, 2e-3)  # peak learning rates of Muon and of AdamW
 _WARM_STEPS, _REWARM_STEPS = 100, 200  # of a fresh network, and of a continued one
+_AHEAD = 8  # batches that a process prepares before they are asked for
 _LONGEST = 10.0  # seconds that a step counts at most; a longer one was compiling or paused
 
 
@@ -76,6 +79,44 @@ class Recipe:
     def denoises(self) -> bool:
         """Return whether canvases are learned, too, and not only texts written from left to right."""
         return any(bucket.canvases for bucket in self.buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class Draws(Dataset[tuple[Tensor, ...]]):
+    """The batches by their numbers, each the tensors of a Batch and then the noisy canvases.
+
+    One depends on its number and the seed alone, however many processes draw them, and where a run continues.
+    buckets: the shapes of batches. infill: the share of canvases with a gap. vocabulary: the tokens that noise draws
+    from. seed: of everything random.
+    """
+
+    cutter: Cutter
+    buckets: Sequence[Bucket]
+    infill: float
+    vocabulary: int
+    seed: int
+
+    def __getitem__(self, number: int) -> tuple[Tensor, ...]:
+        chance = random.Random(f"{self.seed} {number}")
+        bucket = chance.choices(self.buckets, [b.share for b in self.buckets])[0]
+        batch = draw(self.cutter, bucket, chance, self.infill)
+        noise = torch.Generator().manual_seed(chance.getrandbits(60))
+        noisy = corrupt(batch, draw_times(batch, noise), self.vocabulary, noise)
+        return batch.tokens, batch.canvas, batch.free, batch.starts, noisy
+
+
+def batches(draws: Draws, first: int, processes: int) -> Iterator[tuple[Tensor, ...]]:
+    """The batches from number `first` on, without end, drawn by as many `processes`, or with 0 by this one."""
+    return iter(
+        DataLoader(
+            draws,
+            batch_size=None,
+            sampler=itertools.count(first),
+            num_workers=processes,
+            prefetch_factor=_AHEAD if processes else None,
+            pin_memory=torch.cuda.is_available(),
+        )
+    )
 
 
 class Trainer:

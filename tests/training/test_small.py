@@ -43,7 +43,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(network: Path, to: Path, _: Any) -> None:
         assert network.read_bytes() == DATA
         to.mkdir()
-        about = {"licence": "MIT", "learned": small._digest(small._learned())}
+        about = {"licence": "MIT", "learned": small._digest()}
         (to / "dg_lsp.json").write_text(json.dumps(about))
         (to / "config.json").write_text('{"model_type": "llama"}')
 
@@ -81,10 +81,9 @@ def test_what_an_older_release_made_is_not_current(tmp_path: Path, monkeypatch: 
     assert not is_current(to)
     (to / "config.json").write_text('{"model_type": "llama"}')
     assert is_current(to)
-    learned = small.Learned(tmp_path / "judge.json", tmp_path / "adapter")
-    for file in (learned.judge, tmp_path / "adapter"):
-        file.write_bytes(b"more")
-    monkeypatch.setattr(small, "_learned", lambda: learned)
+    for name in ("JUDGE_FILE", "ADAPTER_FILE"):
+        (tmp_path / name).write_bytes(b"more")
+        monkeypatch.setattr(small, name, tmp_path / name)
     assert not is_current(to)
 
 

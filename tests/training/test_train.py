@@ -26,12 +26,11 @@ from dg_lsp.training import corpus as corpora
 from dg_lsp.training import loop, trainer
 from dg_lsp.training.importing import import_checkpoint
 from dg_lsp.training.layouts import Batch, Bucket, Cutter, draw
-from dg_lsp.training.loading import Draws, batches
 from dg_lsp.training.lora import ADAPTER, merge_stored
 from dg_lsp.training.objective import canvas_view, corrupt, cross_entropy, losses
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import BOS, EOS, PAD, embedded_config, fresh_network, stored_network
-from dg_lsp.training.trainer import Recipe, Trainer
+from dg_lsp.training.trainer import Draws, Recipe, Trainer, batches
 from tests.model.tiny import save_checkpoint
 
 BUCKET, SMALL = Bucket(2, 128, 4, 64, 1.0), Bucket(2, 64, 2, 64, 1.0)

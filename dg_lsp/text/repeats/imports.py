@@ -57,10 +57,7 @@ def _bound(burst: Burst, data: bytes) -> tuple[list[Bound], list[Bound]]:
     spans = burst.spans(data)
     if not spans:
         return [], []
-    texts = (
-        (burst.before, spans[0].start, spans[-1].end),
-        (data, spans[0].now, spans[-1].stop),
-    )
+    texts = ((burst.before, spans[0].start, spans[-1].end), (data, spans[0].now, spans[-1].stop))
     lines = [text[line_start(text, start) : line_end(text, end)].splitlines() for text, start, end in texts]
     kept = {*lines[0]} & {*lines[1]}
     old, new = ([b for line in some if line not in kept for b in names_bound(line)] for some in lines)

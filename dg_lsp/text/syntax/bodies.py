@@ -12,15 +12,7 @@ from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.items import head_of, without_arguments
-from dg_lsp.text.syntax.lexer import (
-    Span,
-    indentation,
-    leading,
-    line_end,
-    line_start,
-    tokens,
-    width,
-)
+from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, tokens, width
 
 _BLANK = re.compile(rb"\s*")
 # Text that may be before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
