@@ -195,23 +195,19 @@ class ResidentEngine:
         _ = start.cancelled() or start.exception()
 
     async def _start(self) -> Status:
-        """Do the work of `start`, for all its callers.
-
-        1. Take the start lock, so that one client at a time starts it.  2. Look again: another client may have started
-        it.  3. Start the process, which is nobody's child.
-        """
+        """Do the work of `start`, for all its callers."""
         remote, address = self._connected()
-        # 1.
+        # Take the start lock, so that one client at a time starts it.
         with self._failure_reported():
             # Again each time: the directory may have been removed, or made again by another process.
             runtime_directory()
             lock = await _taken(address.start_lock)
         with lock:
-            # 2.
+            # Look again: another client may have started it.
             try:
                 status = await remote.status()
             except EngineAbsent:
-                # 3.
+                # Start the process, which is nobody's child.
                 self._say(Status("starting"))
                 status = await self._spawned(remote, address)
             self._tell(status)

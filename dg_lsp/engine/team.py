@@ -105,15 +105,11 @@ class TeamEngine:
         self._settings = replace(self._settings, exclude=globs)
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts, then one Fill. Closing the generator cancels.
-
-        1. Refuse what must not leave this machine.  2. Ask the server, unless it was away or busy a moment ago.
-        3. If it is, or is slow, and nothing has come yet, ask the engine of this machine, if the settings say so.
-        """
-        # 1.
+        """Yield Drafts, then one Fill. Closing the generator cancels."""
+        # Refuse what must not leave this machine.
         check_leaving(request, self._settings.exclude)
         answered, count, wait = False, self._backoff.count, self._backoff.left
-        # 2.
+        # Ask the server, unless it was away or busy a moment ago.
         if wait <= 0:
             try:
                 async with aclosing(self._asked(request)) as events:
@@ -130,7 +126,7 @@ class TeamEngine:
             why = self._backoff.why
             again = f"{why} (it is asked again in {wait:.0f} s)"
             raise EngineBusy(again, wait) if isinstance(why, EngineBusy) else EngineError(again)
-        # 3.
+        # If it is, or is slow, and nothing has come yet, ask the engine of this machine, if the settings say so.
         async with aclosing(self._local().infill(request)) as events:
             async for event in events:
                 yield event

@@ -333,15 +333,12 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
 
 
 def _renamed_alone(source: Source, typed: Typed, bursts: Bursts) -> Iterator[Place]:
-    """Yield the other places of a local name that was changed beside broken code, such as an unfinished function.
-
-    1. Read the function around the edit alone.  2. It must be sound, and bind each name that was changed.
-    """
-    # 1.
+    """Yield the other places of a local name that was changed beside broken code, such as an unfinished function."""
+    # Read the function around the edit alone.
     language, data = source.language, source.document.data
     text = member_alone(language, data, typed.spans[_last(typed)].now)
     near = replace(source, root=language.parse(text).root_node, known={})
-    # 2.
+    # It must be sound, and bind each name that was changed.
     if _is_broken(near, typed):
         return
     for span, (old, new) in zip(typed.spans, typed.core, strict=True):

@@ -168,19 +168,15 @@ def _fill_in_turn(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
 
 
 def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
-    """Let the judge choose among the candidates of the sources of `way`; yield Drafts, then the Fill.
-
-    1. Ask all sources but the last one.  2. If the judge is sure of a candidate, or none is likely enough for unasked
-    ghost text, or there is no last source, take the best.  3. Otherwise ask the last source, too.  4. Judge all; the
-    first Fill is the likeliest one, or a sure beginning of it.
-    """
+    """Let the judge choose among the candidates of the sources of `way`; yield Drafts, then the Fill."""
     request, clock = task.request, task.clock
-    # 1.
+    # Ask all sources but the last one.
     found = list[Candidate]()
     for source in way.sources:
         found = merge_candidates(found, (yield from source(task)))
     found = score_candidates(task, found)
-    # 2.
+    # If the judge is sure of a candidate, or none is likely enough for unasked ghost text, or there is no last source,
+    # take the best.
     best = best_fills(task.model, request, found)
     if way.last is None or (best and (_is_good_enough(way, request, best) or _is_late(task))):
         refused = [] if best else [checked(request, one) for one in found]
@@ -188,10 +184,10 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
         yield _last(task, fills)
         return
-    # 3. Texts that can be shown already are alternatives, too.
+    # Otherwise ask the last source, too. Texts that can be shown already are alternatives, too.
     wanting = task.wanting(max(request.alternatives - len(best), 1))
     further = yield from way.last(_in_time_left(wanting, best or found))
-    # 4. The last Draft shows the Fill.
+    # Judge all; the first Fill is the likeliest one, or a sure beginning of it. The last Draft shows the Fill.
     fills = [checked(request, one) for one in further]
     last = fills[0].text
     if found and not fills[0].refusal:

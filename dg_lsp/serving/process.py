@@ -42,29 +42,26 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
     """Run the engine for `settings` until it has to exit; return the exit code.
 
     named: the socket at which the client that starts it will look for it; by default the one for `settings`.
-
-    1. Take the lock, so that there is one engine.  2. Listen, so that clients can follow the loading.
-    3. Load.  4. Serve; watch for idleness and for the removal of the socket.  5. Remove the socket and free the lock.
     """
     address = Address(named, digest_of(settings.checkpoint)) if named else address_of(settings)
     # If memory ends, the system should end the engine rather than an editor.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
-    # 1. The operating system frees the lock however the process ends.
+    # Take the lock, so that there is one engine. The operating system frees the lock however the process ends.
     lock = FileLock(address.lock)
     try:
         lock.acquire(timeout=1)
     except Timeout:
         _log.info("another process is this engine already")
         return TAKEN
-    # 2. The holder of the lock may replace a socket that is left over.
+    # Listen, so that clients can follow the loading. The holder of the lock may replace a socket that is left over.
     listening = _listen(address.socket)
     identity = address.socket.stat().st_ino
     try:
-        # 3. and 4.
+        # Load and serve; watch for idleness and for the removal of the socket.
         return asyncio.run(_serve(settings, address, (listening, identity)))
     finally:
-        # 5.
+        # Remove the socket and free the lock.
         if _inode(address.socket) == identity:
             address.socket.unlink(missing_ok=True)
         lock.release()

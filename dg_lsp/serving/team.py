@@ -179,19 +179,15 @@ def check(listening: Listening) -> None:
 
 
 async def serve(settings: Settings, listening: Listening) -> int:
-    """Serve until SIGTERM, SIGINT or the end of the task; return the exit code.
-
-    1. Listen, so that a supervisor sees the process.  2. Load, serve, and look whether the engine still moves.
-    3. Drain: finish the fills that have begun.
-    """
+    """Serve until SIGTERM, SIGINT or the end of the task; return the exit code."""
     service = Service(settings.checkpoint, digest_of(settings.checkpoint))
     team = Team(service, Tokens(listening.tokens).name_of, _metrics(service))
-    # 1.
+    # Listen, so that a supervisor sees the process.
     bound = _listen(listening)
     server = _Server(_config(team, listening))
     loop = asyncio.get_running_loop()
 
-    # 3.
+    # Drain: finish the fills that have begun.
     def drain() -> None:
         _log.info("ending: %d fills under way have %d s", team._live.total(), _DRAIN)
         team.draining = server.should_exit = True
@@ -199,7 +195,7 @@ async def serve(settings: Settings, listening: Listening) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, drain)
-    # 2.
+    # Load, serve, and look whether the engine still moves.
     scheme = "https" if listening.certificate else "http"
     _log.info("listening at %s://%s:%d", scheme, listening.host, bound.getsockname()[1])
     return await host(service, settings, server, bound, _watch(service))

@@ -53,13 +53,10 @@ def export(network: Any, to: Path, about: Mapping[str, Any], files: Mapping[str,
     """Write `network` as a checkpoint to the directory `to`.
 
     about: its dg_lsp.json. files: those beside the weights by their names, each a text or a file to copy.
-
-    1. Write all files to a temporary folder.  2. Write their manifest.  3. Move them, the manifest last. A reader of
-    `to` meanwhile finds hashes that do not match, and never a weights file that is cut short.
     """
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent) as folder:
-        # 1.
+        # Write all files to a temporary folder.
         made = Path(folder)
         network.save_pretrained(made)
         _make_readable_by_old_releases(made / "config.json")
@@ -69,9 +66,10 @@ def export(network: Any, to: Path, about: Mapping[str, Any], files: Mapping[str,
             else:
                 (made / name).write_text(given, encoding="utf-8")
         _write(made / ABOUT, about)
-        # 2.
+        # Write their manifest.
         write_manifest(made)
-        # 3.
+        # Move them, the manifest last. A reader of `to` meanwhile finds hashes that do not match, and never a weights
+        # file that is cut short.
         for name in [*(file.name for file in made.iterdir() if file.name != MANIFEST), MANIFEST]:
             (made / name).chmod(0o644)
             (made / name).replace(to / name)

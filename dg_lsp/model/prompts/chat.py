@@ -20,13 +20,7 @@ _ITEM = re.compile(r"\n[ \t]*\r?\n(?=[^\s)\]}])")
 
 
 def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
-    """The frame for `request`. Its tokens change only with its context and far suffix, so the cache survives typing.
-
-    1. The user's turn: the instruction, the context and the far suffix.
-    2. The model's turn with an empty thought, which ends a prompt without thinking in the published chat template;
-    answers begun without it are often empty.
-    3. A code fence longer than any in the file; the file's text follows it.
-    """
+    """The frame for `request`. Its tokens change only with its context and far suffix, so the cache survives typing."""
 
     def special(token: str) -> int:
         number = tokenizer.token_to_id(token)
@@ -36,7 +30,7 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     def plain(text: str) -> list[int]:
         return list(tokenizer.encode(text, add_special_tokens=False).ids)
 
-    # 1.
+    # The user's turn: the instruction, the context and the far suffix.
     fence = _fence("".join((request.prefix, request.suffix, *(piece.text for piece in request.context))))
     asked = [
         special(_TURN),
@@ -44,7 +38,8 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
         special(_TURN_END),
         *plain("\n"),
     ]
-    # 2.
+    # The model's turn with an empty thought, which ends a prompt without thinking in the published chat template;
+    # answers begun without it are often empty.
     answer = [
         special(_TURN),
         *plain("model\n"),
@@ -52,7 +47,7 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
         *plain("thought\n"),
         special(_THOUGHT_END),
     ]
-    # 3.
+    # A code fence longer than any in the file; the file's text follows it.
     opening = plain(f"{fence}{request.language}\n")
     return Frame((bos, *asked, *answer, *opening), (*plain(f"\n{fence}"), special(_TURN_END)))
 

@@ -240,23 +240,20 @@ def _indented(request: Infill, text: str) -> str:
 
 
 def _style_of(request: Infill, columns: int) -> str:
-    """Return the indentation around the gap: tabs, spaces, both, or nothing; `columns` make one step.
-
-    1. Lines that have spaces behind tabs, or lines of tabs directly below lines of spaces in one block, show that both
-    belong together.  2. Where all near lines agree, they tell; else the gap's own line, or the nearest one above it.
-    """
+    """Return the indentation around the gap: tabs, spaces, both, or nothing; `columns` make one step."""
     above, below = request.prefix[-_NEAR:], request.suffix[:_NEAR]
     spaces = [_space(line) for line in LINE_END.split(above)[:-1] if line.strip()]
     first = len(spaces)
     spaces += [_space(line) for line in LINE_END.split(below)[1:] if line.strip()]
     own = request.indent or _space(LINE_END.split(above)[-1])
-    # 1.
+    # Lines that have spaces behind tabs, or lines of tabs directly below lines of spaces in one block, show that both
+    # belong together.
     kinds = [_style(space) for space in (own, *spaces)]
     pairs = set(pairwise(kinds[1:]))
     deep = any("\t" in space and " " * columns in space for space in (own, *spaces))
     if deep or pairs & {("tabs", "spaces"), ("spaces", "tabs")}:
         return "both"
-    # 2.
+    # Where all near lines agree, they tell; else the gap's own line, or the nearest one above it.
     found = set(kinds) - {""}
     if len(found) <= 1:
         return found.pop() if found else ""

@@ -229,13 +229,9 @@ def _recalled(analysis: Analysis, kind: Kind | None) -> Gap | None:
 
 
 def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
-    """The gap at the cursor, of the kind `asked` for or the one that the cursor means.
-
-    1. A body is found by its header.  2. A part of a line is found by the tree, and where that shows none by the
-    brackets and quotes that are open.  3. A gap that nobody asked for by name keeps the text already typed.
-    """
+    """The gap at the cursor, of the kind `asked` for or the one that the cursor means."""
     kind = asked or choose_kind(analysis)
-    # 1.
+    # A body is found by its header.
     if kind in OWNER_OF:
         return _body_gap(analysis, kind)
     if kind == "rest_of_line":
@@ -243,7 +239,8 @@ def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
     new_statement = asked is None and kind == "statement"
     if new_statement and (hole := parts.hole_at(analysis)) is not None:
         return replace(parts.region_gap(analysis, hole), stub=True)
-    # 2. The end of a comment may have given way for the repair, and then the tree's comment continues to the next end.
+    # A part of a line is found by the tree, and where that shows none by the brackets and quotes that are open. The end
+    # of a comment may have given way for the repair, and then the tree's comment continues to the next end.
     region = None if new_statement else _readable_region(analysis, kind)
     # A quoted character is no string of the tree.
     by_tokens = asked in ("comment", "string") and (analysis.masks or region is None)
@@ -255,7 +252,7 @@ def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
             f"the cursor is in no {kind.replace('_', ' ')}; put it inside one, or at a place where one may begin"
         )
     gap = gap or parts.line_gap(analysis, "rest_of_line")
-    # 3.
+    # A gap that nobody asked for by name keeps the text already typed.
     if asked is not None:
         return gap
     return parts.start_at_cursor(analysis, gap) if region else parts.start_open_gap_at_cursor(analysis, gap)

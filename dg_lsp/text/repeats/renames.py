@@ -195,12 +195,8 @@ def _callee(node: Node) -> bytes:
 def _member_places(
     source: Source, renamed: Renamed, edited: Name, others: Sequence[Document]
 ) -> Iterator[Place]:
-    """Do as `rename_places` does for a member of a class.
-
-    1. Find the class.  2. No class may define the new name.  3. Rename the uses whose receivers are evidently of the
-    class: if another class defines the old name, too, only those that are the class's own `self` or literals.
-    """
-    # 1.
+    """Do as `rename_places` does for a member of a class."""
+    # Find the class.
     names = source.names(renamed.old)
     definitions = [n for n in names if n.role == "member" and n.scope is not None]
     owner = _owner(source, edited, definitions)
@@ -208,11 +204,12 @@ def _member_places(
         return
     strange = [d for d in definitions if not related(owner, owner_of(source.language, d))]
     mine = [*(d for d in definitions if d not in strange), *([edited] if edited.scope is not None else [])]
-    # 2.
+    # No class may define the new name.
     overloaded = _is_overloaded(source.language, [d for d in mine if d.scope == owner])
     if overloaded or _is_taken(source, renamed, owner):
         return
-    # 3.
+    # Rename the uses whose receivers are evidently of the class: if another class defines the old name, too, only those
+    # that are the class's own `self` or literals.
     if strange:
         names = tuple(n for n in names if n not in strange and (n.role == "keyword" or is_own(n)))
     if len({_is_function(d) for d in mine}) > 1:

@@ -163,11 +163,7 @@ class BracketMatcher:
         self.line = self.line if stack else -1
 
     def _begin_braced_line(self, at: int) -> None:
-        """The same where braces hold statements.
-
-        1. Brackets go on only over deeper lines, and braces over lines that are as deep as the text in them.  2. A
-        statement ends where a line is no deeper than its first, and a header where its body may begin.
-        """
+        """The same where braces hold statements."""
         data, stack, columns = self.data, self.stack, self.columns
         if _JOINED.match(data, at):
             return
@@ -175,13 +171,13 @@ class BracketMatcher:
         if self.language.words.labels.match(data, at):
             self.line = -1
             return
-        # 1.
+        # Brackets go on only over deeper lines, and braces over lines that are as deep as the text in them.
         while stack and columns <= stack[-1].width:
             if self.is_between_statements and stack[-1].inner <= stack[-1].width:
                 break
             self._drop(at)
             self.line = -1
-        # 2.
+        # A statement ends where a line is no deeper than its first, and a header where its body may begin.
         if self.line >= 0 and self.is_between_statements:
             headed = self._is_header() or self.language.words.labels.match(data, self.line)
             if columns <= self.base or self.closed or headed:

@@ -74,26 +74,22 @@ def without_arguments(name: bytes) -> bytes:
 
 
 def _owner(language: Language, text: bytes, *, listed: bool) -> Owner | None:
-    """Return the owner that a header of this `text` opens. listed: it is in brackets that are still open.
-
-    1. A word or an arrow says that it is a function or a class.  2. A word, an arrow, nothing or a lone word such as
-    `static` says that it is a block.  3. A name with parameters is a function, or a class where something is made.
-    """
+    """Return the owner that a header of this `text` opens. listed: it is in brackets that are still open."""
     words, found = language.words, [m[0] for m in _WORD.finditer(text)]
-    # 1.
+    # A word or an arrow says that it is a function or a class.
     if words.functions.intersection(found) or (words.lambdas.search(text) and not _CASE.match(text)):
         return "function"
     if _is_class(text, words.classes):
         return "class"
     if listed and not text:
         return None
-    # 2.
+    # A word, an arrow, nothing or a lone word such as `static` says that it is a block.
     value = _VALUE.search(text) is not None
     bare = not text or text in words.alone or text.endswith((b"=>", b"->"))
     bare = bare or (_CASE.match(text) is not None and not text.endswith(b")"))
     if bare or (words.blocks.intersection(found) and not value) or (found and found[0] in words.blocks):
         return "block"
-    # 3.
+    # A name with parameters is a function, or a class where something is made.
     call = None if value else _CALL.search(without_arguments(text))
     if call is None:
         return None

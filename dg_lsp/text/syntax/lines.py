@@ -43,19 +43,15 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
 
 
 def _indented(language: Language, data: bytes, span: Span) -> Iterator[Body]:
-    """Every body of the text `span` by indentation alone.
-
-    1. Read logical lines.  2. A header opens a body; a line of code that is not deeper closes it. 3. The text in
-    between, at the indentation of its first line, is its body.
-    """
-    # 1. Comments neither open nor close anything.
+    """Every body of the text `span` by indentation alone."""
+    # Read logical lines. Comments neither open nor close anything.
     lines = [line for line in logical_lines(language, data, *span) if not line.comment]
     owners: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         check()
         while owners and owners[-1][0] >= line.width:
             owners.pop()
-        # 2. The body is the run of deeper lines.
+        # A header opens a body; a line of code that is not deeper closes it. The body is the run of deeper lines.
         named = python.DEF.match(data, line.start) or python.CLASS.match(data, line.start)
         owner: Owner = "function" if named and named.re is python.DEF else "class" if named else "block"
         colon = _colon(language, data, line)
@@ -64,7 +60,8 @@ def _indented(language: Language, data: bytes, span: Span) -> Iterator[Body]:
         elif not python.BLOCK.match(data, line.start) or data[colon - 1 : colon] != b":":
             continue
         above = _decorators(lines, number, data) if named else line.start
-        # 3. A line without its colon is no header; repair inserts one where it can.
+        # The text in between, at the indentation of its first line, is its body. A line without its colon is no header;
+        # repair inserts one where it can.
         body = _statements(language, data, (colon, line.end), _body_lines(lines, number))
         owner_line = next((outer for outer in reversed(lines[:number]) if outer.width < line.width), None)
         empty = bool(

@@ -130,13 +130,9 @@ def receiver_of(name: Name) -> Node | None:
 
 
 def _defined(language: Language, leaf: Node) -> Name | None:
-    """Return the Name of a `leaf` that defines itself; None if it does not.
-
-    1. Climb through what may be around it in a pattern.  2. Look whether it is a parameter, or in another place that
-    defines a name.  3. Find the scope: that of a parameter is the function, also of one without a body.
-    """
+    """Return the Name of a `leaf` that defines itself; None if it does not."""
     facts, node = language.names, leaf
-    # 1.
+    # Climb through what may be around it in a pattern.
     while node.parent is not None and not any(
         _is_in(facts, key, node) for key in ("definitions", "parameters")
     ):
@@ -146,11 +142,11 @@ def _defined(language: Language, leaf: Node) -> Name | None:
     place = node.parent
     if place is None:
         return None
-    # 2.
+    # Look whether it is a parameter, or in another place that defines a name.
     parameter = _is_in(facts, "parameters", node)
     if not parameter and _is_reference(place, node):
         return None
-    # 3.
+    # Find the scope: that of a parameter is the function, also of one without a body.
     inside = parameter and place.type in facts["scopes"]
     scope = place if inside else place.parent if place.type in facts["scopes"] else place
     ends = facts["scopes"] | (facts.get("prototypes", frozenset()) if parameter else frozenset())
