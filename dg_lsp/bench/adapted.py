@@ -22,10 +22,7 @@ from dg_lsp.text.documents.ignored import TRACKED
 from dg_lsp.training.corpus import File, Source, hash_line, is_code, read_text, tokenise
 
 KINDS = ("rest_of_line", "expression", "statement")
-RATES = (
-    1.5e-3,
-    1e-3,
-)  # peak learning rates of Muon and AdamW; lower than at first, so that little is forgotten
+RATES = (1.5e-3, 1e-3)  # peak rates of Muon and AdamW; lower than at first, so that little is forgotten
 INFILL = 0.9  # share of canvases with a gap; the checkpoint has learned continuations already
 LORA_RATES = (3e-4, 3e-4)
 _LARGE, _RANK = 200_000_000, 16  # weights from which on an adapter is trained, and its rank

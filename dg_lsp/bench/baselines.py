@@ -22,8 +22,8 @@ def count_tokens(document: Document, gap: Gap) -> str:
     It always takes the most frequent token after the longest known context: "stupid back-off" (Brants et al. 2007)
     without its scores.
     """
-    before, after = _before(document, gap) + gap.insert_before, document.data[gap.end :].decode("utf-8")
-    head = _TOKEN.findall(before.replace("\r\n", "\n"))
+    before, after = (part.decode("utf-8") for part in (document.data[: gap.start], document.data[gap.end :]))
+    head = _TOKEN.findall((before + gap.insert_before).replace("\r\n", "\n"))
     # The end of the file counts as a line end.
     table = _count([head, [*_TOKEN.findall(after.replace("\r\n", "\n")), "\n"]])
     tokens, lines = _LIMITS["rest_of_line" if gap.kind in PARTS else "function_body"]
@@ -36,11 +36,6 @@ def count_tokens(document: Document, gap: Gap) -> str:
         fill.append(following)
         context = [*context, following][-(_ORDER - 1) :]
     return _until_dedent("".join(fill), gap.indent)
-
-
-def _before(document: Document, gap: Gap) -> str:
-    """The text before the gap, with LF line ends."""
-    return document.data[: gap.start].decode("utf-8").replace("\r\n", "\n")
 
 
 def _count(texts: Sequence[Sequence[str]]) -> dict[tuple[str, ...], Counter[str]]:

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import anyio
 import httpcore2
 import httpx2
 from anyio.abc import SocketStream
-from httpcore2._backends.anyio import AnyIOStream  # what its backend makes of a stream
 
 from dg_lsp.engine.runtime import is_own
 from dg_lsp.filling.engine import EngineBusy, EngineError
@@ -282,6 +282,39 @@ def token_in(path: Path) -> str:
     return token
 
 
+class _Stream(httpcore2.AsyncNetworkStream):
+    """The bytes of a connection, both ways, with the errors that httpcore2 knows."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Return the next bytes, at most `max_bytes` of them; none at the end."""
+        try:
+            with anyio.fail_after(timeout):
+                return await self._stream.receive(max_bytes)
+        except anyio.EndOfStream:
+            return b""
+        except TimeoutError as error:
+            raise httpcore2.ReadTimeout from error
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise httpcore2.ReadError(str(error)) from error
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all bytes of `buffer`."""
+        try:
+            with anyio.fail_after(timeout):
+                await self._stream.send(buffer)
+        except TimeoutError as error:
+            raise httpcore2.WriteTimeout from error
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise httpcore2.WriteError(str(error)) from error
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._stream.aclose()
+
+
 class SameUser(httpcore2.AnyIOBackend):
     """A network backend for engines of this user: it checks the process at the other end before a byte is sent."""
 
@@ -301,7 +334,7 @@ class SameUser(httpcore2.AnyIOBackend):
                     f"the engine at {path} belongs to another user, so nothing was sent; set DG_LSP_RUNTIME_DIR to a "
                     "folder of your own"
                 )
-            return AnyIOStream(await SocketStream.from_socket(connection))
+            return _Stream(await SocketStream.from_socket(connection))
         except BaseException as error:
             connection.close()
             if isinstance(error, TimeoutError):

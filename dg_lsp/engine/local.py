@@ -167,7 +167,7 @@ class LocalEngine:
         if request.deadline is None:
             return self._run(request)
         if waited > request.deadline and self._turns.waiting:
-            return _late(waited)
+            return iter([Fill("", refusal=_LATE, reason="deadline", milliseconds=waited * 1000)])
         return self._run(replace(request, deadline=max(request.deadline - waited, 0.001)))
 
     def _next(self, steps: Iterator[Draft | Fill], budget: Budget) -> Draft | Fill | None:
@@ -364,11 +364,6 @@ def _is_out_of_memory(error: Exception) -> bool:
     """Return whether torch or Python could not get memory; on a CPU, torch raises a plain RuntimeError."""
     words = str(error)
     return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
-
-
-def _late(waited: float) -> Iterator[Draft | Fill]:
-    """Return the Fill of a request whose deadline passed before its first turn."""
-    yield Fill("", refusal=_LATE, reason="deadline", milliseconds=waited * 1000)
 
 
 def _memory(device: str) -> int:

@@ -116,7 +116,7 @@ def unpack(kind: type[Record], values: Any) -> Record:
         record = kind(**given)
     except TypeError as error:
         raise WireError(f"a field of {kind.__name__} is missing: {error}") from error
-    if isinstance(record, Infill) and (fault := _outside(record)):
+    if isinstance(record, Infill) and (fault := next(_faults(record), "")):
         raise WireError(fault)
     return record
 
@@ -144,12 +144,8 @@ def _value(kind: Any, value: Any) -> Any:
     raise WireError
 
 
-def _outside(request: Infill) -> str:
-    """Return which field of `request` is out of bounds, as a sentence that holds none of its text; empty if none is."""
-    return next(filter(None, _faults(request)), "")
-
-
 def _faults(request: Infill) -> Iterator[str]:
+    """Yield a sentence for each field of `request` that is out of bounds; it holds none of its text."""
     for name, most in _TEXTS.items():
         if len(getattr(request, name) or "") > most:
             yield f"the field {name!r} is a text of at most {most:,} characters"

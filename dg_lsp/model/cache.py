@@ -72,8 +72,6 @@ class PrefixLayer(CacheLayerMixin):
         """-1: the layer has no limit."""
         return -1
 
-    get_max_cache_shape = get_max_length  # its name in transformers before 5.17
-
     @property
     def bytes(self) -> int:
         """Bytes that the stores take."""

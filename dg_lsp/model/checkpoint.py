@@ -151,7 +151,9 @@ def load_tokenizer(name: str) -> Checkpoint:
         CheckpointError: one of the two is missing, or is none of DiffusionGemma.
     """
     path = find_directory(name)
-    _check_config(path)
+    kind = read_json(path / "config.json").get("model_type")
+    if kind != GEMMA:
+        raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
     try:
         config = DiffusionGemmaConfig.from_pretrained(path, local_files_only=True)
     except (OSError, ValueError, TypeError) as error:
@@ -209,13 +211,6 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
 def _canvas(network: Any) -> int:
     """The slots of a network's canvas; a causal one has none, and this number bounds the text read around a gap."""
     return int(getattr(getattr(network, "config", None), "canvas_length", 256))
-
-
-def _check_config(path: Path) -> None:
-    """Raise CheckpointError if the config.json in `path` is none of DiffusionGemma."""
-    kind = read_json(path / "config.json").get("model_type")
-    if kind != GEMMA:
-        raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
 
 
 def _load_tokenizer(source: Source) -> Tokenizer:

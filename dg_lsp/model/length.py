@@ -17,9 +17,8 @@ from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule, Step
 
 WATCHED = 12  # anchors directly behind the gap whose likelihood is scored
-_REFERENCE = (
-    24  # anchors behind the watched ones; their mean likelihood is taken for a row without watched anchors
-)
+# Anchors behind the watched ones; their mean likelihood is taken for a row without watched anchors.
+_REFERENCE = 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,10 +86,8 @@ FEW, NOISED = 4, 0.5
 # Shares of a deadline in which texts are drafted: the rest is for reading them, or for denoising.
 _DRAFTING: dict[bool, float] = {True: 0.5, False: 0.8}
 _USUAL = 8  # tokens that a drafted part of a line has, at most usually
-_TYPED, _READ = (
-    8,
-    16,
-)  # tokens that are typed between two requests, and those of the shortest text beside its suffix
+# Tokens that are typed between two requests, and those of the shortest text beside its suffix.
+_TYPED, _READ = 8, 16
 
 
 def plan_for(request: Infill, model: Checkpoint | None = None) -> Plan:

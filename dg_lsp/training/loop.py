@@ -15,7 +15,7 @@ import torch
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.layouts import Bucket, Cutter, draw
 from dg_lsp.training.objective import corrupt, losses
-from dg_lsp.training.trainer import Trainer
+from dg_lsp.training.trainer import WEIGHTS_BEFORE_DECAY, Trainer
 
 _SAVE_SECONDS, _MEASURE_SECONDS = 300, 600
 _TIMES = (0.25, 0.5, 0.75, 1.0)  # shares of the free slots that are noise for the held-out losses
@@ -56,7 +56,8 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     saved = measured = time.monotonic()
     falling = trainer.done() > 1 - trainer.recipe.decay
     if count == trainer.first:
-        trainer.forget_before_decay()
+        # An earlier run in the same folder may have left its own.
+        (trainer.out / WEIGHTS_BEFORE_DECAY).unlink(missing_ok=True)
     while trainer.done() < 1 and not signals:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True

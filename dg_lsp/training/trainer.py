@@ -213,10 +213,6 @@ class Trainer:
         weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
         save_file(weights, self.out / WEIGHTS_BEFORE_DECAY)
 
-    def forget_before_decay(self) -> None:
-        """Delete the weights that an earlier run in the same folder wrote before its rate fell."""
-        (self.out / WEIGHTS_BEFORE_DECAY).unlink(missing_ok=True)
-
     def export(self, to: Path) -> None:
         """Write a checkpoint to the directory `to`; an adapter is merged into its weights."""
         network = self.network
