@@ -45,3 +45,15 @@ class Style:
     def fits(self, tokenizer: Tokenizer) -> bool:
         """Return whether `tokenizer` has the tokens of this style."""
         return self.names(tokenizer) is not None
+
+
+def special(tokenizer: Tokenizer, name: str) -> int:
+    """The special token called `name`."""
+    number = tokenizer.token_to_id(name)
+    assert number is not None, f"the tokenizer has no {name}"
+    return int(number)
+
+
+def plain(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
+    """The tokens of `text`, in which the name of a special token is plain text."""
+    return tuple(tokenizer.encode(text, add_special_tokens=False).ids)

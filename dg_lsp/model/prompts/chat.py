@@ -4,9 +4,11 @@ The frame is a conversation, and the file is the beginning of the model's answer
 """
 
 import re
+from functools import partial
 
 from tokenizers import Tokenizer
 
+from dg_lsp.model.prompts import base
 from dg_lsp.model.prompts.base import Frame, Style
 from dg_lsp.text.messages import Infill
 
@@ -21,15 +23,7 @@ _ITEM = re.compile(r"\n[ \t]*\r?\n(?=[^\s)\]}])")
 
 def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     """The frame for `request`. Its tokens change only with its context and far suffix, so the cache survives typing."""
-
-    def special(token: str) -> int:
-        number = tokenizer.token_to_id(token)
-        assert number is not None, f"the tokenizer has no {token}"
-        return int(number)
-
-    def plain(text: str) -> list[int]:
-        return list(tokenizer.encode(text, add_special_tokens=False).ids)
-
+    special, plain = partial(base.special, tokenizer), partial(base.plain, tokenizer)
     # The user's turn: the instruction, the context and the far suffix.
     fence = _fence("".join((request.prefix, request.suffix, *(piece.text for piece in request.context))))
     asked = [

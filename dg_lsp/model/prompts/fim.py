@@ -12,7 +12,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from dg_lsp.checkpoints import read_json
-from dg_lsp.model.prompts.base import Frame, Style, Weights
+from dg_lsp.model.prompts.base import Frame, Style, Weights, plain, special
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
@@ -130,14 +130,13 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     """Return the frame for `request`. Its tokens change with the context, the items above and the near suffix only."""
     family = family_of(tokenizer)
     assert family is not None, "the tokenizer has no tokens for fill-in-the-middle"
-    suffix = _plain(tokenizer, near_suffix(request.suffix))
     opening = (bos,) if family.begins else ()
-    prefix, pieces = _special(tokenizer, family.prefix), _pieces(tokenizer, request)
-    behind = (*_special(tokenizer, family.suffix), *suffix)
+    prefix, pieces = special(tokenizer, family.prefix), _pieces(tokenizer, request)
+    behind = (special(tokenizer, family.suffix), *plain(tokenizer, near_suffix(request.suffix)))
     if not family.middle:
-        return Frame((*opening, *behind, *prefix, *pieces))
-    between = (*pieces, *behind, *_special(tokenizer, family.middle))
-    return Frame((*opening, *prefix), cut=item_start(request.prefix), between=between)
+        return Frame((*opening, *behind, prefix, *pieces))
+    between = (*pieces, *behind, special(tokenizer, family.middle))
+    return Frame((*opening, prefix), cut=item_start(request.prefix), between=between)
 
 
 def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:
@@ -155,7 +154,7 @@ def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:
         if 2 * len(lines & around) >= len(lines):
             continue
         path = language.commented(" ".join(piece.path.split()))
-        tokens = _plain(tokenizer, f"{path}\n{piece.text.strip(chr(10))}\n\n")
+        tokens = plain(tokenizer, f"{path}\n{piece.text.strip(chr(10))}\n\n")
         if len(tokens) <= room:
             found.append(tokens)
             room -= len(tokens)
@@ -171,18 +170,6 @@ def _lines_around(request: Infill) -> frozenset[str]:
 def _lines(text: str) -> frozenset[str]:
     """The lines of `text` that are not blank, without the white space around them."""
     return frozenset(filter(None, map(str.strip, LINE_END.split(text))))
-
-
-def _special(tokenizer: Tokenizer, name: str) -> tuple[int, ...]:
-    """The token called `name`."""
-    number = tokenizer.token_to_id(name)
-    assert number is not None, f"the tokenizer has no {name}"
-    return (int(number),)
-
-
-def _plain(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
-    """The tokens of `text`, in which the name of a special token is plain text."""
-    return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _judge() -> Weights:
