@@ -62,13 +62,10 @@ async def fill_stubs(
     """Fill the stubs of `document` in the order of the text; yield a StubStarted and a StubEnded for each.
 
     Cancelling the task that iterates stops the fill.
-
-    1. Find the next stub in the text as it is now: earlier fills have moved it.  2. Fill it.  3. Keep the fill that
-    `choose` takes.
     """
     done, number = 0, 0
     while True:
-        # 1.
+        # Find the next stub in the text as it is now: earlier fills have moved it.
         with within(BOT):
             stubs = await asyncio.to_thread(stubs_of, document)
         gap = next((stub for stub in stubs if stub.start >= done), None)
@@ -77,9 +74,9 @@ async def fill_stubs(
         number += 1
         started = StubStarted(number, gap, document)
         yield started
-        # 2.
+        # Fill it.
         outcome = await fill_gap(engine, document, gap, settings, options)
-        # 3.
+        # Keep the fill that `choose` takes.
         kept, why = None, outcome.why
         # An empty body has no byte of its own.
         done = max(gap.end, gap.start + 1)

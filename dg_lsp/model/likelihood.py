@@ -36,16 +36,14 @@ def neg_log_likelihoods_of_tokens(
     """-log p in nats of each token of `texts` behind the prefix in `cache`, from token `start` of each text on.
 
     kept: how many of the prefix's tokens are before the texts, default all. The cache stays as it is.
-
-    1. Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
-    one.  2. Predict some tokens at a time, since a large vocabulary times all tokens would take too much memory.
     """
-    # 1.
+    # Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
+    # one.
     kept = len(cache.tokens) if kept is None else kept
     tree = Tree(network, cache, kept - 1)
     tree.take([0] * len(texts))
     read = tree.read([[cache.tokens[kept - 1], *text[:-1]] for text in texts])
-    # 2.
+    # Predict some tokens at a time, since a large vocabulary times all tokens would take too much memory.
     states = torch.cat([own[start:] for own, start in zip(read, starts, strict=True)])
     counted = [text[start:] for text, start in zip(texts, starts, strict=True)]
     wanted = torch.tensor([token for text in counted for token in text], device=states.device)

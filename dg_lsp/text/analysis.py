@@ -224,17 +224,13 @@ def tree_of(language: Language, document: Document) -> Tree:
 
 
 def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
-    """Return the state at `offset` of `data`, whose tree `root` has no error.
-
-    1. Begin at the top-level item of the offset.  2. Where classes are around it, begin at the member of the innermost
-    one; their braces are open.  3. Read tokens from there.
-    """
-    # 1.
+    """Return the state at `offset` of `data`, whose tree `root` has no error."""
+    # Begin at the top-level item of the offset.
     item = item_at(root, offset)
     start = item.start_byte if item != root else 0
     # Two heads of one body would open two braces.
     data = language.readable(data)
-    # 2.
+    # Where classes are around it, begin at the member of the innermost one; their braces are open.
     bodies = [record["class.body"] for record in language.records(item, (offset, offset + 1))["class"]]
     holding = [body for body in bodies if body.start_byte < offset < body.end_byte]
     around = sorted(holding, key=lambda body: body.start_byte)
@@ -244,7 +240,7 @@ def state_in(language: Language, root: Node, data: bytes, offset: int) -> State:
         start = (
             members[-1].start_byte if members else body.start_byte + data.startswith(b"{", body.start_byte)
         )
-    # 3.
+    # Read tokens from there.
     inner = state_from(language, data, offset, start)
     braces = tuple(b.start_byte for b in around if data[b.start_byte : b.start_byte + 1] == b"{")
     return replace(inner, brackets=b"{" * len(braces) + inner.brackets, opened=(*braces, *inner.opened))

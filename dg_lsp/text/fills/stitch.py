@@ -109,15 +109,12 @@ def first_sentence(text: str) -> str:
 def go_on(request: Infill, before: str, more: str) -> Written:
     """Return the kept part of `before` + `more`: the text so far, and the text that one canvas wrote behind it; or
     `before`.
-
-    1. If the container closes in it, the fill is complete.  2. Keep whole lines, as long as the file can still parse
-    with some end behind them.  3. Keep the last, cut line up to its last whole word, unless step 2 removed lines.
     """
-    # 1. Brackets and strings may have been opened in the text before.
+    # If the container closes in it, the fill is complete. Brackets and strings may have been opened in the text before.
     whole, written = fit.plain(request, before + more), ended(request, before + more)
     if written.ended:
         return written
-    # 2.
+    # Keep whole lines, as long as the file can still parse with some end behind them.
     newline = fit.newline_of(request)
     first, last = _line_start(before, newline), _line_start(whole, newline)
     end = last
@@ -125,7 +122,8 @@ def go_on(request: Infill, before: str, more: str) -> Written:
         check.faults_of(request, whole[:end] + e) for e in _endings(request, whole[:end])
     ):
         end = _line_start(whole[: end - len(newline)], newline)
-    # 3. A word that is cut would have to be finished token for token.
+    # Keep the last, cut line up to its last whole word, unless lines were removed. A word that is cut would have to
+    # be finished token for token.
     cut = re.sub(r"\s*\w*$", "", whole[last:]) if end == last else ""
     text = whole[:end] + cut
     return Written(text if len(text) > len(before) else before)
@@ -143,21 +141,18 @@ def shorten(request: Infill, fill: str) -> str:
 
 @bounded
 def find_break(request: Infill, fill: str) -> Break | None:
-    """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5).
-
-    1. Find the faults.  2. Take the place where the parser gave up, else that of the first fault.  3. Find how far the
-    damage may reach, by the fault and by open brackets.
-    """
-    # 1.
+    """Return the first damaged place of `fill` in the gap of `request`; None if it adds no fault (law 5)."""
+    # Find the faults.
     found = faults_of(request, fill)
     if not found:
         return None
-    # 2.
+    # Take the place where the parser gave up, else that of the first fault.
     site, data = site_of(request), to_bytes(fill)
     language, point = site.language, resume_point(site, data)
     if point is None:
         point = found[0].start
-    # 3. An error may be as long as the fill; its end tells nothing then.
+    # Find how far the damage may reach, by the fault and by open brackets. An error may be as long as the fill; its end
+    # tells nothing then.
     end = min(max(found[0].end, point), point + len(data) // 4)
     opened = unpaired(language, data).openers
     closed = (opened[0], line_end(data, opened[0])) if opened else None

@@ -26,21 +26,17 @@ _Place = tuple[int, int, str, str]
 
 
 def body_gap(analysis: Analysis, body: Body) -> Gap:
-    """The gap of a `body` in the document; of an empty one the blank line at the cursor, if it is on one.
-
-    1. Leave out the comments of a stub.  2. Find the text, or the line to write on.  3. Add the text that the repair
-    has put before it and the closing of the body.
-    """
+    """The gap of a `body` in the document; of an empty one the blank line at the cursor, if it is on one."""
     data = analysis.data
     base, newline = leading(data, body.header.define).decode(), newline_at(data, body.header.define)
     indent = body.indent.decode() if body.indent is not None else base + _unit(analysis, body.header.define)
     # A brace that closes it on the same line goes to a line of its own.
     shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
-    # 1.
+    # Leave out the comments of a stub.
     whole, body = body, without_comments(analysis.language, data, body)
     commented = body.end < whole.end
     tail = newline + (indent if commented else base) if shut else ""
-    # 2.
+    # Find the text, or the line to write on.
     lead = newline + indent
     if body.inline:
         first, last, lead = _inline(data, body, lead)
@@ -51,7 +47,7 @@ def body_gap(analysis: Analysis, body: Body) -> Gap:
         first, last = body.opens, body.end
     else:
         first, last, lead = body.first, body.end, ""
-    # 3.
+    # Add the text that the repair has put before it and the closing of the body.
     start = analysis.back(first)
     return Gap(
         start,
