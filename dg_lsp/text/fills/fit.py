@@ -6,8 +6,8 @@ from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
-from dg_lsp.text.fills import check
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
+from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.room import doubled
 from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
@@ -196,9 +196,9 @@ def _is_of_one_line(site: Site) -> bool:
 def _ended(request: Infill, text: str) -> str:
     """Return `text`; if it has errors, with the first ending that removes them."""
     ended = [text + plain(request, ending) for ending in endings(request, text)]
-    if not ended or not _faulty(request, text):
+    if not ended or not faults_of(request, text):
         return text
-    return next((t for t in ended if not _faulty(request, t)), text)
+    return next((t for t in ended if not faults_of(request, t)), text)
 
 
 def _first_whole(request: Infill, text: str) -> str:
@@ -214,7 +214,7 @@ def _first_whole(request: Infill, text: str) -> str:
     if request.kind == "expression" and (header := starts[0].rstrip()).endswith("{"):
         # Of a header the part up to its body is an expression, too.
         starts.append(header.removesuffix("{").rstrip())
-    return next((t for t in starts if not _faulty(request, t)), starts[0]) if len(starts) > 1 else starts[0]
+    return next((t for t in starts if not faults_of(request, t)), starts[0]) if len(starts) > 1 else starts[0]
 
 
 def _line_ends(language: Language, text: str) -> Iterator[int]:
@@ -365,10 +365,10 @@ def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
     if not bare.endswith(wanted):
         return text
     short = bare[: len(bare) - len(wanted)]
-    if _faulty(request, short):
+    if faults_of(request, short):
         return text
     long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
-    return short if long or _faulty(request, text) else text
+    return short if long or faults_of(request, text) else text
 
 
 def _without_end_of_header(site: Site, text: str) -> str:
@@ -383,10 +383,6 @@ def _without_end_of_header(site: Site, text: str) -> str:
     header = _HEADER.search(before + to_bytes(text[:-1]))
     is_function = header is not None and not words.functions.isdisjoint(header[0].split())
     return text[:-1] if is_function else text
-
-
-def _faulty(request: Infill, text: str) -> bool:
-    return bool(check.faults_of(request, text))
 
 
 def _end_of_span(site: Site, fill: bytes) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.fills import check, fit
+from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
-from dg_lsp.text.fills.check import faults_of
+from dg_lsp.text.fills.check import faults_of, is_stub
 from dg_lsp.text.fills.fit import within
 from dg_lsp.text.fills.site import Site, site_of, to_bytes
 from dg_lsp.text.languages.language import Language
@@ -118,9 +118,7 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     newline = fit.newline_of(request)
     first, last = _line_start(before, newline), _line_start(whole, newline)
     end = last
-    while end > first and all(
-        check.faults_of(request, whole[:end] + e) for e in _endings(request, whole[:end])
-    ):
+    while end > first and all(faults_of(request, whole[:end] + e) for e in _endings(request, whole[:end])):
         end = _line_start(whole[: end - len(newline)], newline)
     # Keep the last, cut line up to its last whole word, unless lines were removed. A word that is cut would have to
     # be finished token for token.
@@ -136,7 +134,7 @@ def shorten(request: Infill, fill: str) -> str:
     `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
     """
     starts = _beginnings(site_of(request).language, fill) if request.kind in BODIES else ()
-    return next((text for text in starts if not check.faults_of(request, text)), "")
+    return next((text for text in starts if not faults_of(request, text)), "")
 
 
 @bounded
@@ -239,9 +237,9 @@ def _can_stand(request: Infill, text: str) -> bool:
     """Return whether `text` may be the whole fill: no syntax error, no stub, no word joined with the suffix."""
     if _PART.match(text[-1]) and _PART.match(request.suffix):
         return False
-    if check.is_stub(request, text):
+    if is_stub(request, text):
         return False
-    return not check.faults_of(request, text)
+    return not faults_of(request, text)
 
 
 def _ends(language: Language, text: str) -> Iterator[int]:

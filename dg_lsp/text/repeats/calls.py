@@ -32,7 +32,7 @@ def calls(source: Source, function: Function, others: Sequence[Document]) -> Ite
         same = (o for o in others if may_share(source, o, word))
         found += [shared_names(source, other, (word,)) for other in same]
     for there, names in found:
-        yield from ((there, arguments) for arguments in _given_to(names))
+        yield from ((there, arguments) for arguments in arguments_in_calls_of(names))
 
 
 def _constructions(source: Source, constructor: Name) -> list[Node]:
@@ -43,7 +43,7 @@ def _constructions(source: Source, constructor: Name) -> list[Node]:
     names = source.names(class_name(constructor))
     classes = [n for n in names if n.scope is not None and is_class(source.language, n.place)]
     headers = [n for n in names if n.place.type == "constructor_declaration"]
-    return _given_to(names) if len(classes) == 1 and len(headers) < 2 else []
+    return arguments_in_calls_of(names) if len(classes) == 1 and len(headers) < 2 else []
 
 
 def _is_use(source: Source, name: Name, use: Name) -> bool:
@@ -58,12 +58,7 @@ def _is_use(source: Source, name: Name, use: Name) -> bool:
     return is_class(source.language, scope) if name.role == "member" else scope == name.scope
 
 
-def arguments_of(source: Source, function: bytes) -> list[Node]:
-    """Return the arguments of all calls of what is called `function`."""
-    return _given_to(source.names(function))
-
-
-def _given_to(names: Iterable[Name]) -> list[Node]:
+def arguments_in_calls_of(names: Iterable[Name]) -> list[Node]:
     """Return the arguments of the calls whose functions `names` are."""
     found = [call_of(name) for name in names if name.scope is None]
     given = [call.child_by_field_name("arguments") for call in found if call is not None]

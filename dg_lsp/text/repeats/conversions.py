@@ -13,7 +13,7 @@ from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.repeats.calls import (
     arguments_around,
-    arguments_of,
+    arguments_in_calls_of,
     calls,
     function_called,
     given,
@@ -92,7 +92,7 @@ def converted_places(source: Source, bursts: Bursts, others: Sequence[Document])
         return
     if _parameters_known(source, call.function, others) != [len(call.new)]:
         return
-    for arguments in arguments_of(source, call.function):
+    for arguments in arguments_in_calls_of(source.names(call.function)):
         texts = _texts(arguments)
         if texts is None or len(texts) != len(call.old) or arguments == call.arguments:
             continue
