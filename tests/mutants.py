@@ -678,7 +678,7 @@ MUTANTS = (
         11,
         "what a client asks is not bounded",
         "dg_lsp/engine/wire.py",
-        "if isinstance(record, Infill) and (fault := _outside(record)):",
+        'if isinstance(record, Infill) and (fault := next(_faults(record), "")):',
         "if isinstance(record, Infill) and (fault := ''):",
         "tests/engine/test_wire.py::test_every_field_of_a_request_is_bounded",
     ),
