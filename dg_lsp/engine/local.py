@@ -70,7 +70,7 @@ class LocalEngine:
 
     patience: seconds without a step after which it counts as stuck. first_step: those that each of the first steps may
     take: they compile, and read `weights` bytes, maybe from a slow disk. device: that of the model. passes: the
-    denoising steps and parts of encoding chunks made so far.
+    denoising steps, encoded chunks and tokens written so far, each a pass of the network.
     """
 
     patience = 20.0
@@ -177,7 +177,7 @@ class LocalEngine:
                 event = next(steps, None)
         except OutOfTime as error:
             return Fill("", refusal=str(error), reason="deadline")
-        self.passes += isinstance(event, Draft)
+        self.passes += isinstance(event, Draft) and not event.pause
         return event
 
 
@@ -276,7 +276,7 @@ def _load(
     def read(request: Infill) -> Iterator[Draft | Fill]:
         with caches.lend(request.session) as cache:
             for count in read_on(measured.model, cache, request):
-                yield Draft(count, (), 0.0)
+                yield Draft(count, (), 0.0, pause=cache.is_paused)
 
     def free() -> None:
         caches.clear()

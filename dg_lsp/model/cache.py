@@ -136,6 +136,11 @@ class PrefixCache(Cache):
         """Bytes that the keys and values take, including the room reserved for more."""
         return sum(layer.bytes for layer in self.layers)
 
+    @property
+    def is_paused(self) -> bool:
+        """True while some layers have encoded a chunk behind `tokens`, and others have not."""
+        return self.get_seq_length() > len(self.tokens)
+
     def cut(self, length: int) -> None:
         """Keep the first `length` tokens and drop the others.
 

@@ -57,7 +57,7 @@ def read_in_time(
     held = cache.shared(prefix)
     # A request with a deadline need not be reproducible.
     for count in extend_to(model.network, cache, prefix, exact=clock.left() is None):
-        yield Draft(0, (), clock.milliseconds())
+        yield Draft(0, (), clock.milliseconds(), pause=cache.is_paused)
         if held < count < len(prefix) and clock.is_hopeless():
             raise OutOfTime(
                 f"the deadline passed when {count} of {len(prefix)} "

@@ -121,11 +121,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One denoising step as text. `step` counts from 1; `milliseconds` since the request was taken up."""
+    """One denoising step as text. `step` counts from 1; `milliseconds` since the request was taken up.
+
+    `pause`: the text before the gap is being read, and this is a place between two layers of the network.
+    """
 
     step: int
     runs: tuple[Run, ...]
     milliseconds: float
+    pause: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +170,8 @@ class Status:
 
     done: the share of the loading that is done, 0 to 1. `why`: why it failed, or is slow, and the fix. memory: bytes
     held, of the device where it says. milliseconds, steps: of the last infill. queue: infills that wait. passes:
-    denoising steps and encoding chunks since the start. fills: infills answered. hits: infills whose document was still
-    encoded from before.
+    denoising steps, encoded chunks and tokens written since the start. fills: infills answered. hits: infills whose
+    document was still encoded from before.
     """
 
     state: State

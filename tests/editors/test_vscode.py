@@ -297,7 +297,14 @@ def test_a_fill_that_a_restart_ends_says_so(code: VSCode) -> None:
 def test_the_menu_of_the_status_item_says_why_and_switches(code: VSCode) -> None:
     code.open("menu.py", PYTHON, 2, 12)
     code.ask("click", selector=STATUS)
-    assert any("Snooze" in row for row in code.rows("Turn dg-lsp off for python"))
+    rows = code.rows("Turn dg-lsp off for python")
+    assert any("Snooze" in row for row in rows)
+    above = rows[: next(n for n, row in enumerate(rows) if "Turn ghost text off" in row)]
+    assert len(above) <= 3 and "model scripted" not in "".join(above), "one can act without reading"
+    code.type("model scripted")
+    code.rows("model scripted")
+    code.press("Escape")
+    code.ask("click", selector=STATUS)
     code.ask("choose", text="Turn dg-lsp off for python")
     code.status("off")
     code.press("Control+1")

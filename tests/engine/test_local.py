@@ -229,6 +229,22 @@ def test_fills_that_take_turns_in_one_document_are_what_each_is_alone(settings: 
     assert changes > 5, "they must have taken turns, or the test shows nothing"
 
 
+def test_a_place_between_two_layers_at_which_a_pass_can_be_left_is_no_pass() -> None:
+    def run(_: Infill) -> Iterator[Draft | Fill]:
+        for pause in (True, True, False, True, False):
+            yield Draft(0, (), 0.0, pause)
+        yield Fill("x")
+
+    async def passes() -> int:
+        engine = LocalEngine(ThreadPoolExecutor(1), run, "cpu")
+        events = [event async for event in engine.infill(Infill("", "", "python", "statement"))]
+        assert len(events) == 6, "a client can close the stream at each"
+        await engine.close()
+        return engine.numbers()["passes"]
+
+    assert asyncio.run(passes()) == 2
+
+
 def test_the_rest_of_a_prompt_is_read_in_a_pause_and_a_request_ends_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,6 +19,7 @@ from benchmarks import run_to_end
 from dg_lsp.model import fill as door
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.clock import Clock
 from dg_lsp.model.costs import Costs
 from dg_lsp.model.fill import WAYS, fill, near, read_on
 from dg_lsp.model.judge import PLAIN, SITUATIONS
@@ -27,7 +28,7 @@ from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, n
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
-from dg_lsp.model.task import Task
+from dg_lsp.model.task import Task, read_in_time
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.messages import Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
@@ -415,6 +416,14 @@ def test_what_stands_in_the_file_already_takes_fewer_passes(
         fills.append(replace(filled(knowing, request), milliseconds=0))
     assert fills[0] == fills[1] and fills[0].text == "min(r, half(r), 2)"
     assert passes[0] <= 0.6 * passes[1]
+
+
+def test_reading_tells_the_places_between_two_layers_from_the_end_of_a_chunk(model: Checkpoint) -> None:
+    cache = PrefixCache(model.network.text_config)
+    tokens = [5] * (2 * model.network.chunk + 40)
+    drafts = list(read_in_time(model, cache, tokens, Clock(60)))
+    assert [draft.pause for draft in drafts].count(False) == 3
+    assert len(drafts) > 3
 
 
 def test_the_first_fill_of_a_long_file_sees_the_text_near_the_gap(knowing: Checkpoint) -> None:

@@ -84,7 +84,7 @@ def _fill_rest(task: Task, gaps: Gaps, fills: list[Fill]) -> Generator[Draft, No
                 fills[number] = event
             else:
                 # Its canvas is not the shared one that clients show, so the Draft carries no text.
-                yield Draft(0, (), clock.milliseconds())
+                yield Draft(0, (), clock.milliseconds(), pause=event.pause)
     refusal = next((f.refusal for f in fills if f.refusal), "")
     first, *further = ("" if f.refusal else f.text for f in fills)
     worst, cut = max(fills, key=lambda f: f.score), any(f.shortened for f in fills)

@@ -68,16 +68,19 @@ export class Ghost {
     const { version } = document;
     // Behind a change the server ends by itself what is of no use, and continues a fill while a word is typed.
     const ending = new CancellationTokenSource();
-    token.onCancellationRequested(() => {
+    const listening = token.onCancellationRequested(() => {
       if (document.version === version) ending.cancel();
     });
-    const found = (await next(document, position, context, ending.token)) ?? [];
+    const found = await Promise.resolve(next(document, position, context, ending.token)).finally(() => {
+      listening.dispose();
+      ending.dispose();
+    });
     // An answer to an older text, or to a place that the cursor has left, would be shown there all the same.
     if (token.isCancellationRequested || document.version !== version || left(document, position)) return [];
     // An answer that was on its way when a text was dismissed would bring that text back, and so would that to a request
     // which the editor sends before the server knows.
     if (automatic && this.refused?.document === document && this.refused.version === version) return [];
-    const items = Array.isArray(found) ? found : found.items;
+    const items = Array.isArray(found) ? found : (found?.items ?? []);
     if (items.length) this.dismissed = false;
     this.shown = this.crossing = { document, version, position, items, time: Date.now() };
     return items;

@@ -5,7 +5,7 @@ import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import { betterModel } from "./models";
 import { SECTION, setEverywhere, setHere } from "./settings";
-import { DEMONSTRATION, type StatusItem, type Words } from "./status";
+import { DEMONSTRATION, NOTHING, type StatusItem, type Words } from "./status";
 
 const EFFORTS = ["low", "normal", "high"];
 const SNOOZE = [5, 15, 60]; // minutes
@@ -20,9 +20,9 @@ export async function showMenu(status: StatusItem, ghost: Ghost, server: Server,
   const better = await betterModel(server);
   const entries: Entry[] = [
     { label: `dg-lsp: ${word || why}`, ...(word && { detail: why }) },
+    ...lines.filter((line) => line.startsWith(NOTHING)).map(row),
     ...fixes(status.words, run),
     ...(better ? [{ label: `$(sparkle) Better on this machine: ${better}`, run: () => run("dg-lsp.chooseModel") }] : []),
-    ...lines.filter((line) => line !== DEMONSTRATION).map(row),
     { label: "", kind: QuickPickItemKind.Separator },
     automatic(),
     ...language(),
@@ -35,6 +35,8 @@ export async function showMenu(status: StatusItem, ghost: Ghost, server: Server,
     { label: "$(output) Show the log", run: () => run("dg-lsp.showLog") },
     ...(alarm ? [] : [restart(run)]),
     { label: "$(pulse) Check the installation (doctor)", run: () => run("dg-lsp.doctor") },
+    { label: "status", kind: QuickPickItemKind.Separator },
+    ...lines.filter((line) => line !== DEMONSTRATION && !line.startsWith(NOTHING)).map(row),
   ];
   const chosen = await window.showQuickPick(entries, { title: "dg-lsp" });
   await chosen?.run?.();

@@ -12,6 +12,9 @@ const IDLE = "no engine is running; the first request starts it"; // as the serv
 /** The line on the embedded model, of which the menu has an entry that does it. */
 export const DEMONSTRATION = "that is a demonstration; a click shows the models that write better";
 
+/** The beginning of the line that says why nothing was offered. */
+export const NOTHING = "nothing offered: ";
+
 const CROSSING = 1000; // ms in which the status of a fill may come after its end
 
 /** The words in the status bar. */
@@ -61,8 +64,8 @@ export function details(status: Status | undefined, dismissed: boolean): string[
   const steps = status.steps ? `, ${status.steps} steps` : "";
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);
   const last = status.last;
-  if (last && !last.offered && last.why) lines.push(`nothing offered: ${last.why}`);
-  if (last?.offered && dismissed) lines.push("nothing offered: you dismissed what was offered here");
+  if (last && !last.offered && last.why) lines.push(`${NOTHING}${last.why}`);
+  if (last?.offered && dismissed) lines.push(`${NOTHING}you dismissed what was offered here`);
   else if (last?.offered && last.note) lines.push(`last offer: ${last.note}`);
   if (status.use) lines.push(`your use: ${status.use}`);
   return lines;
@@ -111,7 +114,7 @@ export class StatusItem implements Disposable {
   get words(): Words & { lines: string[] } {
     const status = this.here?.state === "off" ? this.here : this.status;
     const words = wordsFor(this.server.life, status, this.ghost.snoozed);
-    const same = `nothing offered: ${words.why}`;
+    const same = `${NOTHING}${words.why}`;
     const lines = details(this.status ?? this.here, this.ghost.unwanted).filter((line) => line !== same);
     if (this.filled) lines.push(`last fill asked for: ${this.filled}`);
     if (!workspace.isTrusted) lines.push(NOT_TRUSTED);
