@@ -224,6 +224,21 @@ def test_asked_for_a_written_body_is_replaced(name: str) -> None:
     assert shown(text, "function_body") == wanted
 
 
+HEADER = "async def main(self, a: int = 1, *b) -> int:"
+
+
+@pytest.mark.parametrize("cut", range(len(HEADER)))
+@pytest.mark.parametrize("kind", [None, "function_body"])
+def test_nothing_that_stands_for_what_a_header_lacks_is_written(cut: int, kind: Kind | None) -> None:
+    header = "    " + HEADER[:cut]
+    try:
+        found = shown(f"class A:\n    x = 1\n\n{header}|\n", kind)
+    except NoGap as error:
+        assert kind and re.search("not finished|in no function", str(error))
+    else:
+        assert found.startswith(f"class A:\n    x = 1\n\n{header}") and "_g_" not in found
+
+
 @pytest.mark.parametrize(
     "text", ["x = 1|\n", "|", "class A:\n    x = 1|\n", "def f():\n    pass\n\n|x = 1\n"]
 )

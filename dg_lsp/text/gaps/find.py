@@ -303,7 +303,10 @@ def _body_gap(analysis: Analysis, kind: Kind) -> Gap:
     if body is None:
         name = kind.removesuffix("_body")
         raise NoGap(f"the cursor is in no {name}; put it on a {name}'s first line or in its body")
-    return body_gap(analysis, body)
+    gap = body_gap(analysis, body)
+    if "_g_" in gap.insert_before:
+        raise NoGap("the header at the cursor is not finished; write what is missing in it first")
+    return gap
 
 
 def _innermost(analysis: Analysis, kind: Kind) -> Body | None:
@@ -328,7 +331,8 @@ def offers(analysis: Analysis, body: Body) -> bool:
     if header.owner != "function" and (body.first is not None or cursor < header.opens):
         return False
     opening = data.find(b"(", header.define, header.opens)
-    typing = header.define < cursor < header.opens and cursor > opening
+    typing = header.define < cursor < header.opens
+    typing = typing and (cursor > opening or b"_g_" in data[header.define : header.opens])
     return not typing and (body.first is None or cursor <= line_end(data, body.end))
 
 
