@@ -7,6 +7,7 @@ import pytest
 
 from dg_lsp.filling.fill import ONE, finish, prepare
 from dg_lsp.model.candidates import Candidate, checked
+from dg_lsp.server.convert import not_inline
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.fit import make_edit
@@ -222,6 +223,28 @@ WRITTEN = {
 def test_asked_for_a_written_body_is_replaced(name: str) -> None:
     text, wanted = WRITTEN[name]
     assert shown(text, "function_body") == wanted
+
+
+ON_LINES_OF_THEIR_OWN = {
+    "arguments": ("python", "x = f(\n    |\n)\n"),
+    "parameters": ("python", "def f(\n    |\n):\n    pass\n"),
+    "a docstring": ("python", 'def f(a):\n    """Do it.\n\n    |\n    """\n    return a\n'),
+    "a string": ("python", 'Q = """\nSELECT *\n|\n"""\n'),
+    "a string in a call": ("python", 'f("a", """\n|\n""")\n'),
+    "a template": ("typescript", "const q = `\n  SELECT *\n  |\n`;\n"),
+    "a comment": ("typescript", "/**\n * Adds.\n * |\n */\nfunction add() {\n}\n"),
+    "a raw string in Go": ("go", "package a\n\nvar q = `\nSELECT *\n|\n`\n"),
+    "a raw string in Rust": ("rust", 'const Q: &str = r#"\nSELECT *\n|\n"#;\n'),
+    "a text block": ("java", 'class A {\n    String q = """\n        |\n        """;\n}\n'),
+}
+
+
+@pytest.mark.parametrize("name", ON_LINES_OF_THEIR_OWN)
+def test_a_gap_on_a_line_of_its_own_ends_there_so_that_ghost_text_can_be_shown(name: str) -> None:
+    language, text = ON_LINES_OF_THEIR_OWN[name]
+    found = Document("file:///m", language, 0, text.replace("|", "").encode())
+    gap, cursor = find_gap(found, text.index("|")), text.index("|")
+    assert (gap.start, gap.end) == (cursor, cursor) and not_inline(found, cursor, gap) == ""
 
 
 HEADER = "async def main(self, a: int = 1, *b) -> int:"

@@ -193,7 +193,8 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
         tail = _needed(analysis, behind, _closers(analysis.data, behind, last)).decode()
     elif (analysis.cost or taken) and gap.kind in LISTS and not _goes_on(analysis):
         tail = _left_open(analysis)
-    end = offset if analysis.document.data[offset:end].strip() else end
+    # White space is replaced up to the line's end, behind which nothing is.
+    end = offset if analysis.document.data[offset:end].strip() else min(end, line.end)
     return replace(gap, start=offset, end=end, insert_after=tail)
 
 
