@@ -319,7 +319,7 @@ def _renamed(source: Source, typed: Typed, bursts: Bursts, others: Sequence[Docu
             continue
         done.add(pair)
         old, new = pair
-        before = next((b.before for b in bursts if pair in _core(b, data)), typed.burst.before)
+        before = next((b.before for b in bursts.recent if pair in _core(b, data)), typed.burst.before)
         count = max(words_like(new, data) - words_like(new, before), 1)
         ends = typed.cursor == span.stop
         renamed = Renamed(old, new, (span.now, span.stop), count, alone, typing=ends)

@@ -1,6 +1,5 @@
 """Bursts: the recent edits of one buffer, each as one change however many keys it took."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dg_lsp.text.documents.history import MOST, UNCHANGED, Change, Changes, trimmed
@@ -25,10 +24,6 @@ class Burst:
     touched: int
     lines: tuple[int, int]
 
-    def with_edit(self, edit: tuple[int, int, int], lines: tuple[int, int]) -> "Burst":
-        """Return the burst with one more edit of its own: the bytes [start, end) became [start, stop)."""
-        return replace(self, own=self.own.then(*edit), touched=edit[2], lines=lines)
-
     def spans(self, present: bytes) -> tuple[Change, ...]:
         """Return its own changes, from `before` to the `present` text; none where that was changed there again."""
         moved = list[Change]()
@@ -47,9 +42,6 @@ class Bursts:
     recent: tuple[Burst, ...] = ()
     seen: tuple[int, ...] = ()
     count: int = 0
-
-    def __iter__(self) -> Iterator[Burst]:
-        return iter(self.recent)
 
     @property
     def last(self) -> Burst | None:
@@ -72,17 +64,18 @@ class Bursts:
         return Bursts((*self.recent, new)[-_KEPT:], (*self.seen, hash(before))[-4 * _KEPT :], number)
 
     def then(self, edit: tuple[int, int, int], lines: tuple[int, int], added: int) -> "Bursts":
-        """Return the bursts after an `edit`, which belongs to the newest one.
+        """Return the bursts after an `edit` of the newest one: the bytes [start, end) became [start, stop).
 
         lines: those of the text before it that it changes; added: the number of lines that it adds to the text.
         """
         newest = self.recent[-1]
         first, last = newest.lines
-        own = newest.with_edit(edit, (first, max(last, lines[1]) + added))
-        if len(own.own.spans) > MOST:
+        own = newest.own.then(*edit)
+        if len(own.spans) > MOST:
             return Bursts((), self.seen, self.count)
+        newest = replace(newest, own=own, touched=edit[2], lines=(first, max(last, lines[1]) + added))
         older = (_moved(burst, edit, lines[0], added) for burst in self.recent[:-1])
-        return replace(self, recent=(*(b for b in older if len(b.later.spans) <= MOST), own))
+        return replace(self, recent=(*(b for b in older if len(b.later.spans) <= MOST), newest))
 
     def absorbed(self) -> "Bursts":
         """Return the bursts without the newest one, which made an edit that was offered for the one before it."""

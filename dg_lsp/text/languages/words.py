@@ -123,14 +123,12 @@ def read_facts(record: Callable[..., Record], facts: Mapping[str, Any]) -> Recor
 def _value(kind: Any, value: Any) -> Any:
     """The `value` of a table as a field of the type `kind` holds it."""
     origin, inner = get_origin(kind), get_args(kind)
-    if kind is bytes or origin is re.Pattern:
-        return value.encode() if kind is bytes else _pattern(value)
+    if kind is bytes:
+        return value.encode()
+    if origin is re.Pattern:
+        return re.compile(value.encode(), re.DOTALL)
     if origin is Mapping:
         return {word.encode(): use for use, words in value.items() for word in words}
     if origin is tuple and inner[-1] is not ...:
         return tuple(map(_value, inner, value))
     return origin(_value(inner[0], one) for one in value) if origin else value
-
-
-def _pattern(text: str) -> re.Pattern[bytes]:
-    return re.compile(text.encode(), re.DOTALL)
