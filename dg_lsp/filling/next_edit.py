@@ -172,9 +172,7 @@ def _typed(document: Document, burst: Burst, cursor: int) -> Typed | None:
     data = document.data
     spans = spans_of(burst, data)
     core = tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
-    if not core or any(
-        len(text) > LONGEST or b"\n" in text or b"\r" in text for pair in core for text in pair
-    ):
+    if not core or any(len(text) > LONGEST or b"\n" in text or b"\r" in text for text in chain(*core)):
         return None
     if not any(b"".join(old.split()) != b"".join(new.split()) for old, new in core):
         return None

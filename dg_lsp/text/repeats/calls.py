@@ -50,10 +50,10 @@ def _is_use(source: Source, name: Name, use: Name) -> bool:
     """Return whether `use` is one of the function that `name` defines."""
     if use.role == "member":
         return name.role == "member" and is_evident(source, use, owner_of(source.language, name))
-    scope = (
-        binding(source.language, use, source.names(use.node.text or b"")) if use.role == "variable" else None
-    )
-    if scope is None or name.scope is None:
+    if use.role != "variable" or name.scope is None:
+        return False
+    scope = binding(source.language, use, source.names(use.node.text or b""))
+    if scope is None:
         return False
     return is_class(source.language, scope) if name.role == "member" else scope == name.scope
 
@@ -78,10 +78,8 @@ def call_of(name: Name) -> Node | None:
 
 def function_called(source: Source, arguments: Node) -> bytes:
     """Return the name of the function that `arguments` are given to: `area` for those of `box.area(2)`."""
-    call = arguments.parent
-    words = (
-        NAME.findall(source.document.data, call.start_byte, arguments.start_byte) if call is not None else []
-    )
+    start = arguments.parent.start_byte if arguments.parent is not None else arguments.start_byte
+    words = NAME.findall(source.document.data, start, arguments.start_byte)
     return words[-1] if words else b""
 
 

@@ -33,9 +33,7 @@ def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
     if len(both) < 2:
         return
     one, two = ((block.old.strip(), data[block.start : block.end].strip()) for block in both)
-    patterns = [
-        found for pair in ((one, two), _widened(one, two)) if (found := _Pattern.of(*pair)) is not None
-    ]
+    patterns = list(filter(None, (_Pattern.of(*pair) for pair in ((one, two), _widened(one, two)))))
     count = one[0].count(b"\n")
     if not patterns or count != two[0].count(b"\n") or max(map(len, one + two)) > LONGEST * (count + 1):
         return
