@@ -85,7 +85,7 @@ def test_a_burst_is_one_edit_however_many_keys_it_took() -> None:
         Hunk("a.py", 0, ("x = 2",), ("xy = 2",)),
     ):
         player.type(hunk)
-    first, second = player.documents.bursts("file:///project/a.py")
+    first, second = player.documents.bursts("file:///project/a.py").recent
     data = player.now("a.py").data
     assert [(first.before[a:b], data[c:d]) for a, b, c, d in first.spans(data)] == [
         (b"on", b"thre"),
