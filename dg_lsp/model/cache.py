@@ -101,7 +101,7 @@ class PrefixLayer(CacheLayerMixin):
 
 def with_room(held: Tensor, room: int) -> Tensor:
     """A copy of `held` [rows, heads, tokens, head size] with room for `room` tokens."""
-    made = held.new_empty(*held.shape[:2], room, held.shape[3])
+    made = held.new_zeros(*held.shape[:2], room, held.shape[3])
     made[:, :, : held.shape[2]] = held
     return made
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers.cache_utils import Cache
 
@@ -16,6 +17,8 @@ from dg_lsp.model.cache import PrefixCache, PrefixLayer, with_room
 from dg_lsp.model.networks.base import Reader
 
 _ROOM = 128  # columns that are reserved at a time
+# Of this many columns the number of keys is a multiple: oneDNN compiles code for each size, which takes milliseconds.
+_STEP = 64
 _UNUSED = 64  # columns that no text continues, before they are dropped: all other keys are copied then
 
 
@@ -23,15 +26,17 @@ class _Layer(PrefixLayer):
     """The keys and values of a prefix, as far as its layer sees it, and those of all tokens read behind it."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens; return all."""
+        """Append the keys and values of new tokens; return all, and room up to a multiple of _STEP."""
         start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
+        shown = end + -end % _STEP
         if not self._store or end > self._store[0].shape[2]:
             # With room for more, so that the keys read so far are not copied at each token.
-            self._store = [with_room(held, end + _ROOM) for held in (self.keys, self.values)]
+            self._store = [with_room(held, shown + _ROOM) for held in (self.keys, self.values)]
         for store, new in zip(self._store, (key_states, value_states), strict=True):
             store[:, :, start:end] = new
         self.keys, self.values = (store[:, :, :end] for store in self._store)
-        return self.keys, self.values
+        keys, values = (store[:, :, :shown] for store in self._store)
+        return keys, values
 
     def keep(self, columns: Sequence[int]) -> None:
         """Keep these of the tokens read behind the prefix, and drop the others."""
@@ -121,19 +126,19 @@ class Tree(Cache):
     def _masks(self, first: int) -> dict[int | None, Tensor]:
         """Return, by the window of a layer, which keys the tokens from column `first` on see: bool [new tokens, keys].
 
-        The keys are those of the prefix that the layer holds, and those of all tokens behind it.
+        The keys are those of the prefix that the layer holds, those of all tokens behind it, and its room.
         """
         count = len(self._positions)
         seen = torch.zeros(count - first, self._kept + count, dtype=torch.bool)
         seen[:, : self._kept] = True
         for row, column in enumerate(range(first, count)):
-            before = self._parents[column]
+            before, path = self._parents[column], [self._kept + column]
             if before >= first:
                 seen[row] = seen[before - first]
             while 0 <= before < first:
-                seen[row, self._kept + before] = True
+                path.append(self._kept + before)
                 before = self._parents[before]
-            seen[row, self._kept + column] = True
+            seen[row, path] = True
         keys = torch.tensor([*range(self._kept), *self._positions])
         masks: dict[int | None, Tensor] = {}
         for layer in self.layers:
@@ -141,7 +146,8 @@ class Tree(Cache):
                 held = seen
                 if layer.window is not None:
                     held = seen & (keys[None, :] > keys[self._kept + first :, None] - layer.window)
-                masks[layer.window] = held[:, self._kept - layer.length :].to(self._network.device)
+                held = held[:, self._kept - layer.length :]
+                masks[layer.window] = F.pad(held, (0, -held.shape[1] % _STEP)).to(self._network.device)
         return masks
 
 

@@ -52,20 +52,27 @@ def _chances(scores: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
     longer than the operation.
     """
     rows, heads, slots, tokens = scores.shape
+    if scores.numel() <= _CACHED:
+        return _softmax(scores, mask, scaling).to(scores.dtype)
     some_rows, some_heads = (max(_CACHED // (n * slots * tokens), 1) for n in (heads, 1))
     chances = torch.empty_like(scores)
     for row, head in product(range(0, rows, some_rows), range(0, heads, some_heads)):
         at = slice(row, row + some_rows), slice(head, head + some_heads)
-        some = scores[at].float()
-        if scaling != 1:
-            some.mul_(scaling)
         own = mask if mask is None or len(mask) == 1 else mask[at[0]]
-        if own is not None and own.dtype == torch.bool:
-            some.masked_fill_(~own, -torch.inf)
-        elif own is not None:
-            some.add_(own)
-        chances[at] = some.softmax(-1)
+        chances[at] = _softmax(scores[at], own, scaling)
     return chances
+
+
+def _softmax(scores: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
+    """Return the softmax of `scores` times `scaling` behind `mask`, in fp32."""
+    whole = scores.float()
+    if scaling != 1:
+        whole.mul_(scaling)
+    if mask is not None and mask.dtype == torch.bool:
+        whole.masked_fill_(~mask, -torch.inf)
+    elif mask is not None:
+        whole.add_(mask)
+    return whole.softmax(-1)
 
 
 AttentionInterface.register(GROUPED, grouped_attention)

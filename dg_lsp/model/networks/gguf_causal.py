@@ -23,6 +23,7 @@ from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.causal import Causal
 from dg_lsp.model.networks.eight import Eight
 from dg_lsp.model.networks.gguf_file import GgufFile, Stored
+from dg_lsp.model.networks.joined import join_layers
 from dg_lsp.model.networks.quanta import QuantizedError
 from dg_lsp.model.networks.quantized import QuantizedLinear
 from dg_lsp.model.networks.stacks import Packed, best_way
@@ -121,6 +122,8 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Cau
         made.put(name, value)
     if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
         made.scale_frequencies(factors)
+    if device.type == "cpu":
+        join_layers(network.model)
     return Causal(network.to(device).eval())
 
 

@@ -24,7 +24,7 @@ class QuantizedLinear(torch.nn.Module):
         """[..., inputs] -> [..., outputs]."""
         found = self.matrix.product(states.reshape(-1, self.in_features).bfloat16()).to(states.dtype)
         if self.bias is not None:
-            found = found + self.bias
+            found = found.add_(self.bias)
         return found.view(*states.shape[:-1], self.out_features)
 
 
