@@ -93,7 +93,12 @@ def test_the_number_of_keys_is_a_multiple_whatever_the_text_is(
     """The columns without a key change nothing."""
     network, sizes = both[1], set[int]()
     real = torch.bmm
-    monkeypatch.setattr(torch, "bmm", lambda a, b: sizes.add(max(a.shape[2], b.shape[2])) or real(a, b))
+
+    def bmm(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        sizes.add(max(first.shape[2], second.shape[2]))
+        return real(first, second)
+
+    monkeypatch.setattr(torch, "bmm", bmm)
     found = read(network, prefix, [TOKENS[prefix : prefix + 2], TOKENS[prefix + 2 : prefix + 9]])
     assert sizes == {64, 128} if prefix == 60 else len(sizes) == 1 and not min(sizes) % 64
     monkeypatch.setattr(tree, "_STEP", 1)
