@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
+from dg_lsp.text.reasons import NO_WORD
 
 _BODIES = ("return None", "return True", "return False", "return 0")
 _LINES = ("None", "True", "False", "0")
@@ -78,6 +79,8 @@ def _scripted(request: Infill) -> Fill:
     known: tuple[str, ...] = _BODIES if request.kind not in PARTS else _LINES
     if rest := _said(request):
         known = (rest,)
+    elif request.endings == ():
+        return Fill("", parses=False, refusal=NO_WORD)
     elif request.endings:
         # Behind a word that is complete a call follows.
         known = tuple(ending or "()" for ending in request.endings)

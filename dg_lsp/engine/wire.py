@@ -15,7 +15,7 @@ from dg_lsp.settings import RANGES
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
-WIRE = 11  # version of this format; part of the socket's name
+WIRE = 12  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 # The bounds of an Infill that comes from a client. An editor stays far below them: they keep one client from taking the
@@ -150,8 +150,8 @@ def _faults(request: Infill) -> Iterator[str]:
         if len(getattr(request, name) or "") > most:
             yield f"the field {name!r} is a text of at most {most:,} characters"
     for name, (most, room) in _LISTS.items():
-        texts = _texts_of(getattr(request, name))
-        if len(getattr(request, name)) > most or sum(map(len, texts)) > room:
+        items = getattr(request, name) or ()
+        if len(items) > most or sum(map(len, _texts_of(items))) > room:
             yield f"the field {name!r} is a list of at most {most:,} items and {room:,} characters"
     for name, value, (least, greatest) in _numbers(request):
         # NaN is in no range.

@@ -20,6 +20,7 @@ from dg_lsp.model.clock import Clock
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join, stable_tokens
 from dg_lsp.model.tree import Tree
+from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.messages import Draft
 
 LINE_BREAKS = ("\n", "\r")
@@ -99,15 +100,17 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A tree that has read the text before a gap, its last hidden state [1, hidden], the text to be written again.
+    """A tree that has read the text before a gap, and the text at its end that is written again.
 
-    prompt: the tokens that were read.
+    prompt: the tokens that were read. rows: the texts to begin with, beginnings of the text that is written again;
+    states: the hidden state behind each [rows, hidden].
     """
 
     tree: Tree
     states: Tensor
     again: str
     prompt: tuple[int, ...]
+    rows: tuple[Row, ...] = (Row(0, ()),)
 
 
 @torch.inference_mode()
@@ -150,9 +153,34 @@ def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
     if known and not again and "\ufffd" not in (last := model.texts[known[-1]]):
         likeliest = only(text_logits(model, states[-2:-1])[0], tokens_from(model, last)).argmax()
         if int(likeliest) != known[-1]:
-            tree.drop_last()
+            tree.shorten([1])
             return Start(tree, states[-2:-1], last, prompt[:-1])
     return Start(tree, states[-1:], again, prompt)
+
+
+def start_in_word(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
+    """Read the text before a gap that begins in a half-typed word, to be written on from any token of the word.
+
+    `decry` is read as `dec` and `ry`, but `decrypted` as `dec` and `rypted`, and ` decrypt` is one token. So the texts
+    to begin with are none of the tokens of ` decry`, the first one, the first two, and so on. Tokens that are a part of
+    a character, and those before them, stay as they are.
+    """
+    word = half_word(join.before.encode(), len(join.before.encode())).decode()
+    known, again = stable_tokens(model, join.before.removesuffix(word))
+    tokens = model.encode(again + word)
+    fixed = max((place for place, token in enumerate(tokens, 1) if "\ufffd" in model.texts[token]), default=0)
+    known, typed = (*known, *tokens[:fixed]), tokens[fixed:]
+    if not word or not typed:
+        return start_behind(model, cache, join)
+    tree, count = Tree(model.network, cache, join.kept - 1), len(typed)
+    (states,) = tree.read([[cache.tokens[join.kept - 1], *known, *typed]])
+    tree.shorten(range(count, -1, -1))
+    states = states[-count - 1 :]
+    likely = text_logits(model, states[:-1]).log_softmax(-1)[range(count), typed]
+    scores = [0.0, *likely.cumsum(0).tolist()]
+    rows = tuple(Row(number, typed[:number], score) for number, score in enumerate(scores))
+    again = "".join(model.texts[token] for token in typed)
+    return Start(tree, states, again, (*cache.tokens[: join.kept], *known), rows)
 
 
 def text_logits(model: Checkpoint, states: Tensor) -> Tensor:

@@ -30,6 +30,7 @@ from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
 from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.fills.stitch import sure_beginning
+from dg_lsp.text.gaps.words import half_word
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 
@@ -81,7 +82,7 @@ _SEEN_STATEMENTS = replace(_SEEN_LINES, last=statements, sure=SURE_OF_LINE, hope
 # gives the length, only the denoiser can use it. A network that can denoise writes bodies from left to right only where
 # its judge was fitted, since with such a one that was measured.
 _ROWS: dict[Asked, tuple[Way, ...]] = {
-    "half word": (_WORDS, _WORDS, Way((whole_words,)), _WORDS, _WORDS),
+    "half word": (_WORDS, _SEEN_LINES, Way((whole_words,)), _WORDS, _WORDS),
     "gaps": (_ONE_BY_ONE, _ONE_BY_ONE, _SEVERAL, _SEVERAL, _SEVERAL),
     "given": (_UNABLE, _UNABLE, _DENOISED, _DENOISED, _DENOISED),
     "part": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
@@ -112,7 +113,7 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
     asked: Asked = "given"
     if request.between:
         asked = "gaps"
-    elif request.endings:
+    elif request.endings is not None:
         asked = "half word"
     elif request.like is None and request.kind in PARTS:
         asked = "statement" if _ends_its_line(request) else "part"
@@ -236,10 +237,12 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
     """
     model, request = task.model, task.request
     elsewhere, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
+    before = request.prefix.encode("utf-8", "replace")
+    half = half_word(before, len(before)).decode("utf-8", "replace")
     described = [
         replace(
             one,
-            unseen=len(set(WORD.findall(one.text)) - seen),
+            unseen=len(set(WORD.findall(half + one.text)) - seen),
             retrieved=elsewhere.get(one.text.strip(), one.retrieved),
         )
         for one in found

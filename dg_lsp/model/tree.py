@@ -108,10 +108,10 @@ class Tree(Cache):
         for layer in self.layers:
             layer.keep(used)
 
-    def drop_last(self) -> None:
-        """Drop the last token of the only text."""
+    def shorten(self, by: Sequence[int]) -> None:
+        """Go on with the only text as many texts, each without its last `by` tokens."""
         (path,) = self._paths
-        path.pop()
+        self._paths = [path[: len(path) - count] for count in by]
 
     def _column(self, before: int, token: int, added: list[int]) -> int:
         """The column of `token` behind the one in column `before`; one that is new is among those `added`."""

@@ -74,12 +74,12 @@ class Infill:
     `like`: a text with as many tokens as the gap, the oracle of measurements. `deadline`: seconds after a loaded engine
     gets the request, waiting counted; None is no limit (bots). `window` names the client, so that each gets its share
     of the steps; `session` names the document. `between`, for several gaps of one kind: the text between each and the
-    next; `suffix` is behind the last. `endings`, where `prefix` ends with half a word: the fill begins with one of
-    these, and the word ends there. `context` is from other files, the most stable first. `retrieved`: candidates from
-    the project, best first. `start`: a text that the free slots start from, of which the share `noised` is noise.
-    `macros`: names that the parser reads as blanks. `confidence`: where the best text is right with a lower
-    probability, its beginning that is surer is wanted instead. `rated`: nothing is written; the Fill has the likelihood
-    of each of these texts as that of the gap.
+    next; `suffix` is behind the last. `endings`, where `prefix` ends with half a word: the texts that complete it to a
+    word in sight; else None. A network that does not see both sides of the gap writes no other word. `context` is from
+    other files, the most stable first. `retrieved`: candidates from the project, best first. `start`: a text that the
+    free slots start from, of which the share `noised` is noise. `macros`: names that the parser reads as blanks.
+    `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
+    `rated`: nothing is written; the Fill has the likelihood of each of these texts as that of the gap.
     """
 
     prefix: str
@@ -96,7 +96,7 @@ class Infill:
     between: tuple[str, ...] = ()
     priority: Priority = "bot"
     window: str = ""
-    endings: tuple[str, ...] = ()
+    endings: tuple[str, ...] | None = None
     context: tuple[Piece, ...] = ()
     retrieved: tuple[Retrieved, ...] = ()
     start: str | None = None

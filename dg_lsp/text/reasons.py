@@ -2,6 +2,8 @@
 
 SLOW = "reading the file takes too long, because its syntax is broken in a way that slows its parser down"
 
+NO_WORD = "no word of the open files begins with the half-typed word before the cursor"
+
 
 class NoGap(ValueError):
     """There is nothing to fill here."""

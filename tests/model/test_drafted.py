@@ -42,7 +42,7 @@ def test_texts_that_are_read_together_have_the_states_of_whole_texts(length: int
     encoder = network.model.encoder.language_model
     with torch.inference_mode():
         tree.read([[prefix[-1], *head, 5]])
-        tree.drop_last()
+        tree.shorten([1])
         tree.take([0, 0, 0])
         tree.read([tails[0][:1], [], tails[2][:2]])
         states = tree.read([tails[0][1:], tails[1], tails[2][2:]])

@@ -21,7 +21,7 @@ from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.costs import Costs
-from dg_lsp.model.fill import WAYS, fill, near, read_on
+from dg_lsp.model.fill import WAYS, fill, near, read_on, score_candidates
 from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.plan import Writing
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
@@ -541,10 +541,29 @@ def test_lines_below_are_written_only_where_no_line_can_be_shown(
         assert len(asked) == times
 
 
-def test_a_half_word_is_completed(knowing: Checkpoint) -> None:
-    request = replace(REQUEST, prefix=ABOVE + "    return ha", endings=("lf", "nd"))
-    knows(knowing, request, "lf(r)")
-    assert filled(knowing, request).text.startswith("lf")
+@pytest.mark.parametrize("endings", [("lf", "nd"), ("nd",), ()], ids=["in sight", "another one", "none"])
+@pytest.mark.parametrize("word", ["half", "returned", "r_half_return", "maße", "self"])
+def test_a_half_word_is_completed_behind_any_of_its_letters(
+    knowing: Checkpoint, word: str, endings: tuple[str, ...]
+) -> None:
+    for typed in range(1, len(word) + 1):
+        request = replace(REQUEST, prefix=f"{ABOVE}    x = {word[:typed]}", endings=endings)
+        rest = word[typed:] + "(r)"
+        knows(knowing, request, rest)
+        assert filled(knowing, request).text == rest
+
+
+def test_half_a_word_is_a_part_of_the_words_of_its_text(knowing: Checkpoint) -> None:
+    found = list[float]()
+    for half, rest in (("ha", "lf(r)"), ("ho", "lf(r)")):
+        request = replace(REQUEST, prefix=f"{ABOVE}    x = {half}", endings=())
+        knows(knowing, request, rest)
+        task = task_of(knowing, request)
+        (one,) = score_candidates(task, run_to_end(lines_in_sight(task))[1])
+        found.append(one.unseen)
+        # The typed letters are given: the likelihood is that of what follows them.
+        assert one.gap + one.suffix == pytest.approx(0, abs=1e-4)
+    assert found == [0, 1]
 
 
 def test_a_rewriting_of_a_selection_is_refused_with_the_reason(knowing: Checkpoint) -> None:

@@ -86,8 +86,8 @@ def test_the_likeliest_word_comes_first(model: Checkpoint) -> None:
     cache = fresh(model)
     for _ in extend_to(model.network, cache, (*lines, *seam.head)):
         pass
-    scores = words.word_neg_log_likelihoods(model, cache, [model.encode(e) for e in asked.endings])
-    assert ranked(model, asked) == [e for _, e in sorted(zip(scores, asked.endings, strict=True))]
+    scores = words.word_neg_log_likelihoods(model, cache, [model.encode(e) for e in asked.endings or ()])
+    assert ranked(model, asked) == [e for _, e in sorted(zip(scores, asked.endings or (), strict=True))]
 
 
 def test_the_line_is_filled_behind_the_likeliest_word(
@@ -98,7 +98,7 @@ def test_the_line_is_filled_behind_the_likeliest_word(
     fill = run(model, request("rst", "eld", "le", alternatives=2))
     assert (fill.text, fill.others) == (first, (second,))
     assert [r.prefix for r in asked] == [PREFIX + first, PREFIX + second]
-    assert all(not r.endings and r.alternatives == 1 for r in asked)
+    assert all(r.endings is None and r.alternatives == 1 for r in asked)
 
 
 def test_a_fill_that_goes_on_with_the_word_is_dropped(

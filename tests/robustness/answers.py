@@ -12,14 +12,15 @@ from dg_lsp.server.app import make_server
 from dg_lsp.server.rpc.streams import serve
 from dg_lsp.settings import Settings, from_environment
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
+from dg_lsp.text.reasons import NO_WORD
 
 FILLS = {
     "empty": Fill(""),
+    "unknown": Fill("", refusal=NO_WORD),
     "refused": Fill("", refusal="none of 3 candidates could be shown; the best one: it is odd"),
     "deadline": Fill("", refusal="the deadline passed before a candidate was ready"),
     "syntax": Fill("((("),
     "swallows": Fill("1 # '''"),
-    "other": Fill("other"),
     "good": Fill("None"),
 }
 ERRORS: dict[str, Exception] = {

@@ -82,12 +82,8 @@ GHOST = {
     "a stub's body": ("def f():\n    p|ass\n", "the cursor is in the middle of a word"),
     "a body elsewhere": ("def f():\n    pass|\n", "the function body to fill is not at the cursor"),
     "no word in sight": (
-        "first = 1\nsecond = fx|\n",
+        "#@ unknown\nfirst = 1\nsecond = fx|\n",
         "no word of the open files begins with the half-typed word",
-    ),
-    "half word not completed": (
-        "#@ other\nfirst = 1\nsecond = fi|\n",
-        "no fill completes the word before the cursor",
     ),
     "left empty": ("#@ empty\nx = |\n", "the model left the gap empty"),
     "no candidate": ("#@ refused\nx = |\n", "none of 3 candidates could be shown"),

@@ -8,11 +8,12 @@ import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
-from dg_lsp.model.beam import LINE_BREAKS, Row, only, search, start_behind, tokens_from
+from dg_lsp.model.beam import LINE_BREAKS, Row, Start, only, search, start_behind, start_in_word, tokens_from
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
@@ -102,13 +103,14 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     token before the gap is written again, as one of those that begin with its text: behind `x = ` the blank and the `f`
     of `f()` are one token.
     """
-    start = start_behind(task.model, task.cache, task.join)
+    in_word = task.model.ends and task.request.endings is not None
+    start = (start_in_word if in_word else start_behind)(task.model, task.cache, task.join)
     known, missing = _followed(task, start.again), missing_name(task.request)
     policy = _UpToSuffix(
         task.model,
         site_of(task.request),
         _ends(task.model, task.join, task.request),
-        start.again,
+        start,
         plan_for(task.request, task.model).drafts,
         task.clock,
         known if task.model.ends else (),
@@ -129,15 +131,15 @@ class _UpToSuffix:
     In front of other text of its line a text ends only if it leaves no bracket open: `g(x` does not end in `f(g(x|)`,
     in `f(g(x|, y)`, nor in `g(x| + y`.
 
-    again: the text that the tokens begin with and that is no part of the gap. followed: the tokens of texts that are
-    continued as long as they are likely. missing: those of a name that the text probably begins with. found: the
-    texts that have ended.
+    start: its `again` is the text that the tokens begin with and that is no part of the gap. followed: the tokens of
+    texts that are continued as long as they are likely. missing: those of a name that the text probably begins with.
+    found: the texts that have ended.
     """
 
     model: Checkpoint
     site: Site
     ends: _Ends
-    again: str
+    start: Start
     writing: Writing
     clock: Clock
     followed: tuple[tuple[int, ...], ...] = ()
@@ -150,28 +152,45 @@ class _UpToSuffix:
         return self.writing.tokens
 
     def first(self, states: Tensor) -> list[Row]:
-        """Return the likeliest texts of one token."""
-        return self.longer([Row(0, ())], states)
+        """Return the likeliest texts that a token makes longer than the text before the gap.
+
+        That token ends the start's `again`. Of a half-typed word the likelihood is that of its rest.
+        """
+        rows, totals = self.start.rows, self._totals(self.start.rows, states)
+        for number, row in enumerate(rows):
+            if rest := self.start.again[len(self._text(row)) :]:
+                totals[number] = only(totals[number], tokens_from(self.model, rest))
+                for other in rows:
+                    if other.tokens[:-1] == row.tokens != other.tokens:
+                        totals[number, other.tokens[-1]] = -math.inf
+        if len(rows) > 1:
+            totals -= totals.logsumexp((0, 1))
+        return self._likeliest(rows, totals)
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Note how likely each text ends here; return the likeliest texts that are a token longer.
 
         Texts far behind the best one are dropped.
         """
+        return self._likeliest(rows, self._totals(rows, states))
+
+    def _totals(self, rows: Sequence[Row], states: Tensor) -> Tensor:
+        """The log likelihoods of `rows` with each token behind them [rows, vocabulary]."""
         before = torch.tensor([row.score for row in rows], device=states.device)
-        totals = before[:, None] + few_logits(self.model.network, states).log_softmax(-1)
+        return before[:, None] + few_logits(self.model.network, states).log_softmax(-1)
+
+    def _likeliest(self, rows: Sequence[Row], totals: Tensor) -> list[Row]:
+        """Note the texts of `rows` that end here; return the likeliest that are a token longer, by their `totals`."""
         for number, row in enumerate(rows):
-            if not row.tokens and self.again:
-                totals[number] = only(totals[number], tokens_from(self.model, self.again))
+            written, again = self._text(row), self.start.again
+            if len(written) < len(again):
                 continue
-            written = self.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
-            for text, score, inside in _ended(totals[number], self.ends, written[len(self.again) :]):
+            for text, score, inside in _ended(totals[number], self.ends, written[len(again) :]):
                 if self._is_open(text):
                     continue
                 alone = row.score if inside else score
-                self._note(EndedText(text, score, alone, len(row.tokens) + (not inside)))
-        if rows[0].tokens or not self.again:
-            totals += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals.device)
+                self._note(EndedText(text, score, alone, self._tokens(row) + (not inside)))
+            totals[number] += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals)
         self._expect(rows, totals)
         scores, places = totals.flatten().topk(self.writing.rows)
         least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
@@ -180,6 +199,14 @@ class _UpToSuffix:
         split = ((score, *divmod(place, totals.shape[1])) for score, place in found)
         longer = [Row(parent, (*rows[parent].tokens, token), score) for score, parent, token in split]
         return longer + self._following(rows, totals, longer, least)
+
+    def _text(self, row: Row) -> str:
+        return self.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
+
+    def _tokens(self, row: Row) -> int:
+        """The number of tokens of `row` that reach into the gap."""
+        sizes = accumulate(len(self.model.texts[token]) for token in row.tokens)
+        return sum(size > len(self.start.again) for size in sizes)
 
     def _is_open(self, text: str) -> bool:
         """Return whether the text behind the gap would belong into a bracket of `text`."""

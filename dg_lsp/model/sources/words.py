@@ -18,6 +18,7 @@ from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill
+from dg_lsp.text.reasons import NO_WORD
 
 # Characters of the line before the cursor that are read again with each ending; those before are encoded once.
 HEAD = 200
@@ -49,6 +50,8 @@ def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     chance times the fill's.
     """
     request, clock = task.request, task.clock
+    if not request.endings:
+        return _no_word()
     # 1.
     ranked = yield from rank_endings(task)
     found, refused = list[Fill](), list[Fill]()
@@ -56,7 +59,7 @@ def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
         # 2.
         # The retrieved texts follow the half word, not the whole one.
         behind = replace(
-            request, prefix=request.prefix + ending.text, endings=(), alternatives=1, retrieved=()
+            request, prefix=request.prefix + ending.text, endings=None, alternatives=1, retrieved=()
         )
         fill = Fill("")
         for event in task.fill(replace(behind, deadline=clock.left())):
@@ -77,11 +80,14 @@ def whole_words(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
     A text is refused unless it begins with one of `request.endings`, where a word ends.
     """
+    endings = task.request.endings
+    if not endings:
+        return _no_word()
     candidates = yield from denoised(task)
     found = list[Fill]()
     for candidate in candidates:
         fill = checked(task.request, candidate)
-        behind = (fill.text[len(one) :] for one in task.request.endings if fill.text.startswith(one))
+        behind = (fill.text[len(one) :] for one in endings if fill.text.startswith(one))
         if not fill.refusal and all(is_part(rest.encode("utf-8")) for rest in behind):
             why = "it makes another word of the half word before it"
             fill = replace(fill, text="", parses=False, refusal=why)
@@ -90,19 +96,23 @@ def whole_words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     return candidates_of("denoised", found)
 
 
+def _no_word() -> list[Candidate]:
+    return candidates_of("drafted", [Fill("", parses=False, refusal=NO_WORD)])
+
+
 def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
     """The endings of the request, the likeliest word first; yield Drafts while the prefix is encoded.
 
     The likelihood of a word is the product of its tokens' and of the probability that no token continues it. Without
     the second factor `self` would always be likelier than `self_test`.
     """
-    model, request = task.model, task.request
-    if len(request.endings) == 1:
-        return [Ending(request.endings[0], KNOWN)]
+    model, request, endings = task.model, task.request, task.request.endings or ()
+    if len(endings) == 1:
+        return [Ending(endings[0], KNOWN)]
     line = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
     cut = max(line, len(request.prefix) - HEAD)
     lines, seam = tokenise(model, replace(request, prefix=request.prefix[:cut]))
-    rows = [model.encode(request.prefix[cut:] + ending) for ending in request.endings]
+    rows = [model.encode(request.prefix[cut:] + ending) for ending in endings]
     # The tokens that all words begin with are encoded once; each row keeps a token of its own at least.
     same = next(
         (i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1), len(rows[0])
@@ -112,7 +122,7 @@ def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
     yield from task.encode(known)
     scores = word_neg_log_likelihoods(model, task.cache, [row[same:] for row in rows])
     yield Draft(0, (), task.clock.milliseconds())
-    found = map(Ending, request.endings, posterior(scores))
+    found = map(Ending, endings, posterior(scores))
     return sorted(found, key=lambda ending: ending.chance, reverse=True)
 
 

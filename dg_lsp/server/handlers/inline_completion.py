@@ -22,6 +22,7 @@ from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.gaps.words import endings, half_word, is_part
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import STRINGS, Draft, Priority
+from dg_lsp.text.reasons import NO_WORD
 from dg_lsp.text.related.secrets import is_key
 from dg_lsp.text.syntax.jsx import is_attribute
 
@@ -165,8 +166,8 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
     found = [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
     if not found:
         raise NoGap("no fill begins with the text before the cursor")
-    if gap.endings and not (found := [e for e in found if _completes(gap, e.text)]):
-        raise NoGap("no fill completes the word before the cursor to a word of the open files")
+    if gap.endings == ("",) and is_part(found[0].text.removeprefix(typed).encode("utf-8")):
+        raise NoGap("no fill ends the word where it is complete")
     if reason := doubt(outcome.fill, settings.confidence):
         raise NoGap(reason)
     return found
@@ -237,7 +238,7 @@ def _unwanted(context: Context, spot: Spot) -> str:
 
 
 def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
-    """Return `gap`, which begins after half a word, with the texts that complete that word."""
+    """Return `gap`, which begins after half a word, with the texts that complete that word to one in sight."""
     if spot.whole:
         return gap if gap.insert_before else replace(gap, endings=("",))
     language = load_language(spot.document.language, spot.document.macros)
@@ -246,8 +247,8 @@ def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:
     own = spot.document.data
     found = tuple(e for e in found if not is_key(half + e) or (half + e).encode() in own)
     # The text that the gap inserts before its fill ends the word where it is.
-    if not found or (gap.insert_before and "" not in found):
-        raise NoGap("no word of the open files begins with the half-typed word before the cursor")
+    if gap.insert_before and "" not in found:
+        raise NoGap(NO_WORD)
     return gap if gap.insert_before else replace(gap, endings=found)
 
 
@@ -263,8 +264,3 @@ def _is_data(document: Document, gap: Gap) -> bool:
         return False
     language = load_language(document.language)
     return language.plain.data or (language.jsx and is_attribute(document.data, gap.start))
-
-
-def _completes(gap: Gap, text: str) -> bool:
-    """Return whether `text` begins with one of the gap's endings and ends the word there."""
-    return any(text.startswith(e) and not is_part(text.removeprefix(e).encode("utf-8")) for e in gap.endings)

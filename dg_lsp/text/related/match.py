@@ -59,7 +59,7 @@ def place_of(document: Document, gap: Gap) -> Place:
     """The Place of `gap` in `document`."""
     language = load_language(document.language, document.macros)
     data = document.data
-    half = half_word(data[: gap.start], gap.start) if gap.endings else b""
+    half = half_word(data[: gap.start], gap.start) if gap.endings is not None else b""
     first = line_start(data, max(gap.start - NEAR, 0))
     stop = gap.span[1]
     above = data[first : gap.start - len(half)] + gap.insert_before.encode("utf-8")
