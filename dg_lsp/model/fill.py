@@ -24,7 +24,7 @@ from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
 from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.sources.several import one_by_one, several
-from dg_lsp.model.sources.statements import statements
+from dg_lsp.model.sources.statements import spans, statements
 from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
@@ -74,6 +74,7 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 _WORDS, _DOCSTRINGS, _DENOISED = Way((words,)), Way((docstrings,)), Way((denoised,))
 _ONE_BY_ONE, _SEVERAL, _UNABLE = Way((one_by_one,)), Way((several,)), Way((unable,))
+_SPANS = Way((spans, bodies))
 _LINES = Way((retrieved, lines), judged=True)
 _LINES_OR_DENOISED = replace(_LINES, last=denoised)
 _SEEN_LINES = Way((lines_in_sight,), judged=True)
@@ -122,9 +123,9 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
     elif request.like is None and request.kind == "docstring":
         asked = "docstring"
     ability = _ability(model)
-    # Lines where there were none are written as a body is; only a text that is there needs to be seen to be changed.
+    # Only a text that is there needs to be seen to be changed.
     if (asked, ability) == ("given", "reads both sides") and not request.start and request.like is None:
-        asked = "body"
+        return _SPANS
     # Where time is short, bodies are drafted first, also if nobody has measured how good they are.
     if (asked, ability) == ("body", "denoises") and plan_for(request, model).drafted:
         ability = "judges"

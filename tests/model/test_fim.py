@@ -340,6 +340,9 @@ def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None)
         ("    ", "return half(\n        x,\n        r,\n    )", SUFFIX, "statement"),
         ("    ", "if r:\n        return x", SUFFIX, "statement"),
         ("    ", "x = half(r)\n    y = half(x)", SUFFIX, "span"),
+        # No syntax shows that the text ends here, nor that it does not end before.
+        ("    ", "if r:\n        return x\n    if x:", "\n        return r" + SUFFIX, "span"),
+        ("    ", "x = r\n    x = r\n    x = r\n    half(r)", SUFFIX, "span"),
         ("    # ", "half of r is r / 2", "\n    return r\n", "comment"),
         ("    ", "x = r / 2\n    return half(x)", SUFFIX, "function_body"),
         ('    """', "Return the area.", '"""\n    return r * r\n', "docstring"),

@@ -1,4 +1,4 @@
-"""One statement that may go on over several lines, written from left to right: a call, a header with its first line."""
+"""One text of several lines in view of both sides, written from left to right: a statement, or the text of a span."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,13 @@ from torch import Tensor
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.clock import Clock
+from dg_lsp.model.clock import Clock, draft_of
+from dg_lsp.model.plan import plan_for
+from dg_lsp.model.sources.bodies import body_of
 from dg_lsp.model.task import Task
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.stitch import goes_round
-from dg_lsp.text.messages import Draft, Infill
+from dg_lsp.text.messages import Draft, Fill, Infill
 
 # A statement has so many lines and tokens at most.
 LINES, TOKENS = 8, 128
@@ -27,34 +29,54 @@ def statements(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """
     prefix, _ = task.tokens
     yield from task.encode(prefix)
-    text = yield from _written(task)
-    fill = fitted(task.request, text)
+    policy = _UpToWhole(task.model, task.request, task.clock, TOKENS)
+    fill = fitted(task.request, (yield from _written(task, policy)).text)
     return candidates_of("drafted", [none_of([fill], task.clock.why_nothing()) if fill.refusal else fill])
 
 
+def spans(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write the likeliest text up to where the network ends it; return it, or the reason against it.
+
+    For lines between two others, such as `if a:` up to the `else:` behind the gap: no syntax shows their end. A text
+    that the deadline ends is cut as that of a body is.
+    """
+    prefix, _ = task.tokens
+    yield from task.encode(prefix)
+    tokens = plan_for(task.request, task.model).drafts.tokens
+    written = yield from _written(task, _UpToEnd(task.model, task.request, task.clock, tokens))
+    if written.ended:
+        fill = fitted(task.request, written.text)
+    elif task.clock.is_over():
+        fill = body_of(task.request, written.text)
+    else:
+        fill = Fill("", parses=False, refusal="the model does not end the text")
+    return candidates_of("drafted", [fill])
+
+
 @torch.inference_mode()
-def _written(task: Task) -> Generator[Draft, None, str]:
-    """Write a statement behind the prefix, which the cache holds; yield a Draft before each token."""
+def _written(task: Task, policy: "_UpToEnd") -> Generator[Draft, None, "_UpToEnd"]:
+    """Write a text behind the prefix, which the cache holds; yield a Draft before each token; return `policy`."""
     start = start_behind(task.model, task.cache, task.join)
-    policy = _UpToWhole(task.model, task.request, start.again, task.clock)
-    text = yield from search(start, policy, task.clock)
-    return text
+    policy.again = start.again
+    yield from search(start, policy, task.clock)
+    return policy
 
 
 @dataclass(slots=True)
-class _UpToWhole:
-    """The likeliest token each time, until the statement is whole, the network ends it, or it has too many lines.
+class _UpToEnd:
+    """The likeliest token each time, until the network ends the text, or the text repeats itself.
 
     again: the text that the tokens begin with and that is no part of the gap.
     """
 
     model: Checkpoint
     request: Infill
-    again: str
     clock: Clock
+    limit: int
+    again: str = ""
     text: str = ""
     done: bool = False
-    limit: int = TOKENS
+    ended: bool = False
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest text of one token."""
@@ -69,26 +91,41 @@ class _UpToWhole:
     def _row(self, before: tuple[int, ...], token: int) -> Row:
         tokens = (*before, token)
         if token in self.model.ends:
-            self.done = True
+            self.done = self.ended = True
             return Row(0, tokens, text=self.text)
         self.text = self.model.tokenizer.decode(list(tokens))[len(self.again) :]
         *whole, last = LINE_END.split(self.text)
-        # The text of the last line may be longer yet: whether a statement ends is known where the next line begins.
+        # The text of the last line may be longer yet: whether a text is whole is known where the next line begins.
         if whole and last.strip():
-            is_whole = not fitted(self.request, "\n".join(whole)).refusal
-            self.done = is_whole or len(whole) >= LINES or goes_round(self.text)
+            self.done = self.is_whole(whole) or goes_round(self.text)
         if self.done:
             self.text = "\n".join(whole)
         return Row(0, tokens, text=self.text)
 
+    def is_whole(self, lines: Sequence[str]) -> bool:  # noqa: ARG002
+        """Return whether nothing may follow `lines`."""
+        return False
+
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
-        """Return whether the statement has ended."""
+        """Return whether the text has ended."""
         return self.done
 
-    def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
-        """Return a Draft without text: the judge has not chosen yet."""
-        return Draft(0, (), self.clock.milliseconds())
+    def draft(self, count: int, rows: Sequence[Row]) -> Draft:
+        """Return the text so far."""
+        return draft_of(count, rows[0].text, self.clock)
 
     def result(self, rows: Sequence[Row]) -> str:  # noqa: ARG002
         """Return the text."""
         return self.text
+
+
+class _UpToWhole(_UpToEnd):
+    """A statement ends where it is whole, too, or has too many lines."""
+
+    def is_whole(self, lines: Sequence[str]) -> bool:
+        """Return whether `lines` are a statement, or too many."""
+        return len(lines) >= LINES or not fitted(self.request, "\n".join(lines)).refusal
+
+    def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
+        """Return a Draft without text: the judge has not chosen yet."""
+        return Draft(0, (), self.clock.milliseconds())
