@@ -103,8 +103,8 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     token before the gap is written again, as one of those that begin with its text: behind `x = ` the blank and the `f`
     of `f()` are one token.
     """
-    in_word = task.model.ends and task.request.endings is not None
-    start = (start_in_word if in_word else start_behind)(task.model, task.cache, task.join)
+    begin = start_in_word if task.model.ends else start_behind
+    start = begin(task.model, task.cache, task.join)
     known, missing = _followed(task, start.again), missing_name(task.request)
     policy = _UpToSuffix(
         task.model,
