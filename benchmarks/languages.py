@@ -31,6 +31,7 @@ from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.text.related.unimported import unimported
 
 SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
 _WORD = re.compile(r"\w+|[^\w\s]+")
@@ -104,6 +105,7 @@ def main() -> None:
     right, shown = list[bool](), list[bool]()
     for case, _ in zip(holes(given.folder.resolve(), given.language), range(given.count), strict=False):
         request = prompt.build(case.document, case.gap, Settings())
+        request = replace(request, unimported=unimported(case.document, case.gap))
         request = replace(request, retrieved=retrieve(case.document, case.gap, Index()))
         found = list(examples(model, request, case.truth))[-1]
         chances = chances_of(model.judge[found.situation], found.rows) if found.rows else []

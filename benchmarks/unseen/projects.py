@@ -10,6 +10,7 @@ from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.text.related.unimported import unimported
 
 
 class Projects:
@@ -22,6 +23,7 @@ class Projects:
 
     def request(self, case: Case, request: Infill) -> Infill:
         """`request` with candidates from the project; the hole's own file and its copies are left out."""
+        request = replace(request, unimported=unimported(case.document, case.gap))
         index = self.index(_path_of(case.document.uri))
         return replace(request, retrieved=retrieve(case.document, case.gap, index))
 

@@ -15,7 +15,7 @@ from dg_lsp.settings import RANGES
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
-WIRE = 12  # version of this format; part of the socket's name
+WIRE = 13  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 # The bounds of an Infill that comes from a client. An editor stays far below them: they keep one client from taking the
@@ -41,6 +41,7 @@ _LISTS = {
     "retrieved": (100, 100_000),
     "macros": (100, 10_000),
     "rated": (100, 100_000),
+    "unimported": (100, 10_000),
 }
 _COUNT = 10**6  # words that agree, places where a candidate was found
 

@@ -24,6 +24,7 @@ from dg_lsp.text.related.definitions import context_of
 from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.recent import Edited, recent_edits
 from dg_lsp.text.related.retrieve import Search, search
+from dg_lsp.text.related.unimported import unimported
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def prepare(
     """Return the request for `gap`, and the uris of the other files that it holds text of.
 
     1. Refuse a gap where no edit could be checked.  2. Take the text around the gap, as much as the settings allow.
-    3. Add candidates, and definitions or recent edits where the model reads them.
+    3. Add candidates, names to be imported, and definitions or recent edits where the model reads them.
 
     Raises:
         NoGap: no edit could be checked, or reading the text takes too long.
@@ -130,6 +131,7 @@ def prepare(
         priority=options.priority,
         retrieved=found.texts,
         context=context.pieces,
+        unimported=unimported(document, gap),
         confidence=settings.confidence if options.priority in ("ghost", "ahead") else 0.0,
     )
     return request, tuple(dict.fromkeys((*found.uris, *context.uris)))

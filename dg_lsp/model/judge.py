@@ -27,9 +27,9 @@ PLAIN: Weights = {name: {"share": 4.0} for name in SITUATIONS}
 
 
 def words_in_sight(request: Infill) -> frozenset[str]:
-    """The words of the prefix and the suffix, and the language's own."""
+    """The words of the prefix and the suffix, the language's own, and those that the rest of the file uses."""
     own = load_language(request.language, request.macros).own_words
-    return own.union(WORD.findall(request.prefix), WORD.findall(request.suffix))
+    return own.union(WORD.findall(request.prefix), WORD.findall(request.suffix), request.unimported)
 
 
 def situation(request: Infill) -> Situation:

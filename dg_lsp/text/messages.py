@@ -79,7 +79,8 @@ class Infill:
     other files, the most stable first. `retrieved`: candidates from the project, best first. `start`: a text that the
     free slots start from, of which the share `noised` is noise. `macros`: names that the parser reads as blanks.
     `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
-    `rated`: nothing is written; the Fill has the likelihood of each of these texts as that of the gap.
+    `rated`: nothing is written; the Fill has the likelihood of each of these texts as that of the gap. `unimported`,
+    for a gap in an import: names that the file uses and nothing defines or imports, of which the text probably has one.
     """
 
     prefix: str
@@ -104,6 +105,7 @@ class Infill:
     confidence: float = 0.0
     macros: tuple[str, ...] = ()
     rated: tuple[str, ...] = ()
+    unimported: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

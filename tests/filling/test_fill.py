@@ -222,3 +222,12 @@ def test_no_text_is_read_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> N
     assert asyncio.run(work).edit
     assert {*where} == {"unchecked", "build", "search", "context_of", "finish"}
     assert threading.main_thread() not in where.values()
+
+
+def test_the_names_that_nothing_imports_go_with_the_request_for_an_import() -> None:
+    doc = document(b"import \n\n\ndef f(x):\n    return json.loads(x)\n")
+    engine = ScriptedEngine(Fill("json"))
+    asyncio.run(fill_gap(engine, doc, find_gap(doc, 7), Settings()))
+    asyncio.run(fill_gap(engine, doc, find_gap(doc, 28, "statement"), Settings()))
+    assert [request.unimported for request in engine.requests][:1] == [("json",)]
+    assert not any(request.unimported for request in engine.requests[1:])

@@ -612,3 +612,28 @@ def test_a_network_that_sees_one_side_rates_nothing(model: Checkpoint) -> None:
     request = Infill(ABOVE, SUFFIX, "python", "rest_of_line", rated=("a", "b"))
     (refused,) = fill(replace(model, ends=()), PrefixCache(model.network.text_config), request)
     assert isinstance(refused, Fill) and "fill-in-the-middle" in refused.refusal and not refused.ratings
+
+
+def test_a_text_with_a_name_that_is_to_be_imported_gains_and_all_others_stay_as_they_are_to_each_other(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = replace(line_source.plan_for(REQUEST), drafts=Writing(3, 6))
+    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
+    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
+    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
+    request, known = replace(REQUEST, prefix=TOP + "import r."), []
+    texts, gains = dict[str, Any](), set[tuple[bool, float]]()
+    for names in ((), ("qs",)):
+        texts, task = written(
+            model, replace(request, unimported=names), PrefixCache(model.network.text_config)
+        )
+        known = [*task.tokens[0], *task.tokens[1].head]
+        assert any("qs" in re.findall(r"\w+", text) for text in texts) == bool(names)
+    for text, one in texts.items():
+        tokens = model.encode(text)
+        if model.encode("r." + text) == (*model.encode("r."), *tokens) and len(tokens) == one.tokens:
+            gap, _ = nats_of(model, known, tokens)
+            gains.add(("qs" in re.findall(r"\w+", text), round(gap - one.gap, 2)))
+    with_name, without = ({gain for has, gain in gains if has == kind} for kind in (True, False))
+    assert len(with_name) == len(without) == 1, "each text gains the same"
+    assert with_name.pop() - without.pop() == pytest.approx(8, abs=0.02)

@@ -18,6 +18,7 @@ from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.plan import Writing, plan_for
+from dg_lsp.model.sources.imports import Wanted
 from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
@@ -113,6 +114,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
         start,
         plan_for(task.request, task.model).drafts,
         task.clock,
+        Wanted(task.model, task.request.unimported),
         known if task.model.ends else (),
         task.model.encode(start.again + missing) if missing else (),
     )
@@ -133,7 +135,7 @@ class _UpToSuffix:
 
     start: its `again` is the text that the tokens begin with and that is no part of the gap. followed: the tokens of
     texts that are continued as long as they are likely. missing: those of a name that the text probably begins with.
-    found: the texts that have ended.
+    wanted: names of which it probably has one. found: the texts that have ended.
     """
 
     model: Checkpoint
@@ -142,6 +144,7 @@ class _UpToSuffix:
     start: Start
     writing: Writing
     clock: Clock
+    wanted: Wanted
     followed: tuple[tuple[int, ...], ...] = ()
     missing: tuple[int, ...] = ()
     found: dict[str, EndedText] = field(default_factory=dict)
@@ -183,14 +186,17 @@ class _UpToSuffix:
         """Note the texts of `rows` that end here; return the likeliest that are a token longer, by their `totals`."""
         for number, row in enumerate(rows):
             written, again = self._text(row), self.start.again
-            if len(written) < len(again):
-                continue
-            for text, score, inside in _ended(totals[number], self.ends, written[len(again) :]):
-                if self._is_open(text):
-                    continue
-                alone = row.score if inside else score
-                self._note(EndedText(text, score, alone, self._tokens(row) + (not inside)))
-            totals[number] += _never(self.model.texts, self.model.special, self.model.vocabulary).to(totals)
+            if len(written) >= len(again):
+                for text, score, inside in _ended(totals[number], self.ends, written[len(again) :]):
+                    if self._is_open(text):
+                        continue
+                    gained = self.wanted.worth(again + text) - self.wanted.hope(written)
+                    alone = (row.score if inside else score) + gained
+                    self._note(EndedText(text, score + gained, alone, self._tokens(row) + (not inside)))
+                totals[number] += _never(self.model.texts, self.model.special, self.model.vocabulary).to(
+                    totals
+                )
+            self.wanted.prefer(totals[number], written)
         self._expect(rows, totals)
         scores, places = totals.flatten().topk(self.writing.rows)
         least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
@@ -258,8 +264,14 @@ class _UpToSuffix:
         return Draft(0, (), self.clock.milliseconds())
 
     def result(self, rows: Sequence[Row]) -> list[EndedText]:  # noqa: ARG002
-        """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones."""
-        found = sorted(self.found.values(), key=lambda one: -one.score)
+        """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones.
+
+        With what they gain their probabilities may be more than 1 in all; then each is as much less likely.
+        """
+        total = float(torch.tensor([0.0, *(one.score for one in self.found.values())]).logsumexp(0))
+        over = total if self.wanted.names else 0.0
+        ended = (replace(one, score=one.score - over, alone=one.alone - over) for one in self.found.values())
+        found = sorted(ended, key=lambda one: -one.score)
         count = self.writing.rows + len(self.followed)
         return [one for one in found[:count] if one.score > found[0].score - _BEHIND]
 
