@@ -34,8 +34,11 @@ class Wanted:
         """Return the nats that `text` gains so far: also where its last word may become one of the names."""
         return _WORTH if self.names and _last(text) in self._beginnings else self.worth(text)
 
-    def prefer(self, totals: Tensor, written: str) -> None:
-        """Add to `totals`, the scores [vocabulary] of tokens behind `written`, what the longer texts gain."""
+    def prefer(self, totals: Tensor, written: str, before: float) -> None:
+        """Add to `totals`, the scores [vocabulary] of tokens behind `written`, what the longer texts gain.
+
+        before: what `written` has gained itself.
+        """
         if not self.names:
             return
         last = _last(written)
@@ -43,7 +46,7 @@ class Wanted:
         likely = (token for token in totals.topk(_TOKENS).indices.tolist() if token < len(self.model.texts))
         tokens = [*{*self._first, *(self.model.encode(rest)[0] for rest in rests), *likely}]
         gained = totals.new_tensor([self.hope(written + self.model.texts[token]) for token in tokens])
-        totals -= self.hope(written)
+        totals -= before
         totals[tokens] += gained
 
     @cached_property

@@ -186,17 +186,17 @@ class _UpToSuffix:
         """Note the texts of `rows` that end here; return the likeliest that are a token longer, by their `totals`."""
         for number, row in enumerate(rows):
             written, again = self._text(row), self.start.again
+            before = 0.0 if row in self.start.rows else self.wanted.hope(written)
             if len(written) >= len(again):
                 for text, score, inside in _ended(totals[number], self.ends, written[len(again) :]):
                     if self._is_open(text):
                         continue
-                    gained = self.wanted.worth(again + text) - self.wanted.hope(written)
+                    gained = self.wanted.worth(again + text) - before
                     alone = (row.score if inside else score) + gained
                     self._note(EndedText(text, score + gained, alone, self._tokens(row) + (not inside)))
-                totals[number] += _never(self.model.texts, self.model.special, self.model.vocabulary).to(
-                    totals
-                )
-            self.wanted.prefer(totals[number], written)
+                never = _never(self.model.texts, self.model.special, self.model.vocabulary)
+                totals[number] += never.to(totals)
+            self.wanted.prefer(totals[number], written, before)
         self._expect(rows, totals)
         scores, places = totals.flatten().topk(self.writing.rows)
         least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
