@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -637,3 +638,27 @@ def test_a_text_with_a_name_that_is_to_be_imported_gains_and_all_others_stay_as_
     with_name, without = ({gain for has, gain in gains if has == kind} for kind in (True, False))
     assert len(with_name) == len(without) == 1, "each text gains the same"
     assert with_name.pop() - without.pop() == pytest.approx(8, abs=0.02)
+
+
+def test_letters_typed_of_such_a_name_change_nothing_of_its_gain(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = replace(line_source.plan_for(REQUEST), drafts=Writing(40, 2))
+    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
+    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
+    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
+    request = replace(REQUEST, prefix=TOP + "import r.half", endings=())
+    scores = list[dict[str, float]]()
+    for names in ((), ("half", "halfway")):
+        asked = replace(request, unimported=names)
+        texts, _ = written(model, asked, PrefixCache(model.network.text_config))
+        scores.append({text: -one.gap - one.suffix for text, one in texts.items()})
+    plain, gained = scores
+    gains = {text: gained[text] - plain[text] for text in plain.keys() & gained.keys()}
+    with_name = [gain for text, gain in gains.items() if re.match(r"[ (.,:]|way\b", text)]
+    without = [gain for text, gain in gains.items() if re.match(r"[\w$]", text) and text[0] != "w"]
+    assert len(with_name) > 2 and len(without) > 2
+    # A text that is written in several ways gains a little less. The names gain, and not the others lose: texts that
+    # begin with another token of the typed letters have gained nothing yet.
+    assert statistics.median(with_name) > 1
+    assert statistics.median(with_name) - statistics.median(without) == pytest.approx(8, abs=0.02)
