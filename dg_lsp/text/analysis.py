@@ -17,7 +17,7 @@ from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.items import focus, member_around, top_level_item
 from dg_lsp.text.syntax.lexer import Line, Span, indentation, line_at, line_end, line_start
 from dg_lsp.text.syntax.lines import bodies_by_lines
-from dg_lsp.text.syntax.repair import cost_of, repair
+from dg_lsp.text.syntax.repair import FILLER, cost_of, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item around the cursor.
 WHOLE = 60_000
@@ -101,6 +101,10 @@ class Analysis:
         if span not in self._captured:
             self._captured[span] = self.language.captures(self.tree.root_node, span)
         return self._captured[span]
+
+    def has_filler(self, start: int, stop: int) -> bool:
+        """Return whether the repair has put FILLER between two offsets of `data`, for a missing name or value."""
+        return any(FILLER in self.data[max(begin, start) : min(end, stop)] for begin, end in self.made)
 
     def holds(self, body: Body) -> bool:
         """Return whether the cursor is on a line of `body` or its header, or on a blank line that belongs to it."""

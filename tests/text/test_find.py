@@ -252,7 +252,7 @@ HEADER = "async def main(self, a: int = 1, *b) -> int:"
 
 @pytest.mark.parametrize("cut", range(len(HEADER)))
 @pytest.mark.parametrize("kind", [None, "function_body"])
-def test_nothing_that_stands_for_what_a_header_lacks_is_written(cut: int, kind: Kind | None) -> None:
+def test_no_name_is_made_up_for_one_that_a_header_is_missing(cut: int, kind: Kind | None) -> None:
     header = "    " + HEADER[:cut]
     try:
         found = shown(f"class A:\n    x = 1\n\n{header}|\n", kind)
@@ -260,6 +260,11 @@ def test_nothing_that_stands_for_what_a_header_lacks_is_written(cut: int, kind: 
         assert kind and re.search("not finished|in no function", str(error))
     else:
         assert found.startswith(f"class A:\n    x = 1\n\n{header}") and "_g_" not in found
+
+
+def test_a_function_may_be_named_as_the_repair_names_what_is_missing() -> None:
+    wanted = shown("def m|sg_id(a):\n    pass\n").replace("msg_id", "msg_g_id")
+    assert shown("def m|sg_g_id(a):\n    pass\n") == wanted
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from dg_lsp.text.syntax.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.text.syntax.brackets import lacks_end
 from dg_lsp.text.syntax.items import FARTHEST, top_level_item
 from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start
+from dg_lsp.text.syntax.repair import FILLER
 
 __all__ = [
     "Gap",
@@ -304,7 +305,7 @@ def _body_gap(analysis: Analysis, kind: Kind) -> Gap:
         name = kind.removesuffix("_body")
         raise NoGap(f"the cursor is in no {name}; put it on a {name}'s first line or in its body")
     gap = body_gap(analysis, body)
-    if "_g_" in gap.insert_before:
+    if FILLER.decode() in gap.insert_before:
         raise NoGap("the header at the cursor is not finished; write what is missing in it first")
     return gap
 
@@ -332,7 +333,7 @@ def offers(analysis: Analysis, body: Body) -> bool:
         return False
     opening = data.find(b"(", header.define, header.opens)
     typing = header.define < cursor < header.opens
-    typing = typing and (cursor > opening or b"_g_" in data[header.define : header.opens])
+    typing = typing and (cursor > opening or analysis.has_filler(header.define, header.opens))
     return not typing and (body.first is None or cursor <= line_end(data, body.end))
 
 

@@ -37,7 +37,7 @@ ERROR_COST, MISSING_COST, ERROR_BYTES = 20, 25, 4_000
 TRIED = 40
 # At most so many brackets of a list are closed one by one.
 MOST_CLOSED = 8
-_FILLER = b"_g_"
+FILLER = b"_g_"  # in the place of a name or a value that is missing
 _TOUCHED = re.compile(rb"[\w$\x80-\xff]\Z")
 _VALUE = re.compile(rb"[\w$\x80-\xff)\]}\"'`]\Z")
 _BARE = re.compile(rb"[^(){}\[\]=<>]*")
@@ -114,7 +114,7 @@ class MissingTokens:
         data = self.data
         if not (_LOOP.search(data, max(at - 20, 0), at) and _PARTS.match(data, at, self.offset)):
             return b""
-        return (b";" + _FILLER) * (2 - data.count(b";", at, self.offset) - self.rest.count(b";"))
+        return (b";" + FILLER) * (2 - data.count(b";", at, self.offset) - self.rest.count(b";"))
 
     def _is_list(self, at: int) -> bool:
         """Return whether the bracket at `at` holds a list and not statements."""
@@ -292,7 +292,7 @@ def _tails(missing: MissingTokens) -> Iterable[bytes]:
     if missing.is_header:
         tails += [words.headers[-1] + end for end in words.ends if end]
     if missing.before.rstrip().endswith(b">"):
-        tails += [b" " + _FILLER + tail for tail in tails]
+        tails += [b" " + FILLER + tail for tail in tails]
     return tails
 
 
@@ -353,11 +353,11 @@ def _values(missing: MissingTokens) -> Iterable[bytes]:
     wanting = word is not None and word[0] in words.operators
     forms = [text for pattern, text in words.operands if pattern.search(before)]
     if not before.strip():
-        return (b"", _FILLER)
+        return (b"", FILLER)
     if _VALUE.search(before.rstrip()) and not wanting:
-        return (b"", *forms, _FILLER)
+        return (b"", *forms, FILLER)
     space = b" " if wanting and _TOUCHED.search(before) else b""
-    return (space + _FILLER, *forms, b"", _FILLER)
+    return (space + FILLER, *forms, b"", FILLER)
 
 
 def _ends(missing: MissingTokens) -> Iterable[bytes]:
@@ -406,4 +406,4 @@ def _masks(missing: MissingTokens) -> Iterator[Replacement]:
     if missing.language.style == "indent" and missing.owns:
         return
     before = [at for at in missing.unclosed if at < start]
-    yield from ((start, missing.eol, _FILLER + missing.closing(before, end)) for end in words.ends)
+    yield from ((start, missing.eol, FILLER + missing.closing(before, end)) for end in words.ends)
