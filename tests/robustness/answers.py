@@ -22,6 +22,7 @@ FILLS = {
     "syntax": Fill("((("),
     "swallows": Fill("1 # '''"),
     "good": Fill("None"),
+    "longer": Fill("lib", others=("()",)),
 }
 ERRORS: dict[str, Exception] = {
     "busy": EngineBusy("the engine is busy: 64 fills are asked for already; try again later"),

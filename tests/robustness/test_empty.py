@@ -110,6 +110,15 @@ def test_ghost_text_that_does_not_come_says_why(serve: Serve, name: str) -> None
     assert "text of the file" not in wire.stderr
 
 
+def test_behind_a_complete_word_the_texts_that_end_it_are_offered(serve: Serve) -> None:
+    wire, text = serve(), "#@ longer\nx = pa|\n"
+    asked = inline(text, opened(wire, text), kind=1)
+    span = {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 6}}
+    asked["context"]["selectedCompletionInfo"] = {"range": span, "text": "path"}
+    (item,) = wire.ask("longer", "textDocument/inlineCompletion", asked)["result"]["items"]
+    assert item["insertText"] == "path()"
+
+
 # The options, the address, the language, and a part of the reason.
 OFF: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "excluded": ({}, "file:///w/.env.py", "python", "excluded by .env* in the setting exclude"),

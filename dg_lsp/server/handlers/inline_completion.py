@@ -166,7 +166,9 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
     found = [e for e in (outcome.edit, *outcome.others) if e.text.startswith(typed)]
     if not found:
         raise NoGap("no fill begins with the text before the cursor")
-    if gap.endings == ("",) and is_part(found[0].text.removeprefix(typed).encode("utf-8")):
+    if gap.endings == ("",):
+        found = [e for e in found if not is_part(e.text.removeprefix(typed).encode("utf-8"))]
+    if not found:
         raise NoGap("no fill ends the word where it is complete")
     if reason := doubt(outcome.fill, settings.confidence):
         raise NoGap(reason)
