@@ -20,7 +20,7 @@ from dg_lsp.model.clock import Clock
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join, stable_tokens
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.gaps.words import half_word
+from dg_lsp.text.gaps.words import typed_half
 from dg_lsp.text.messages import Draft
 
 LINE_BREAKS = ("\n", "\r")
@@ -165,7 +165,7 @@ def start_in_word(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
     to begin with are none of the tokens of ` decry`, the first one, the first two, and so on. Tokens that are a part of
     a character, and those before them, stay as they are.
     """
-    word = half_word(join.before.encode(), len(join.before.encode())).decode()
+    word = typed_half(join.before)
     known, again = stable_tokens(model, join.before.removesuffix(word))
     tokens = model.encode(again + word)
     fixed = max((place for place, token in enumerate(tokens, 1) if "\ufffd" in model.texts[token]), default=0)

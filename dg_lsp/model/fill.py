@@ -30,7 +30,7 @@ from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
 from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.fills.stitch import sure_beginning
-from dg_lsp.text.gaps.words import half_word
+from dg_lsp.text.gaps.words import typed_half
 from dg_lsp.text.languages.language import WORD
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 
@@ -44,7 +44,7 @@ SURE_OF_LINE = 0.3
 # the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
 _SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
 
-Asked = Literal["half word", "gaps", "given", "part", "statement", "body", "docstring"]
+Asked = Literal["half word", "gaps", "given", "span", "part", "statement", "body", "docstring"]
 Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
 
 
@@ -74,7 +74,6 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 _WORDS, _DOCSTRINGS, _DENOISED = Way((words,)), Way((docstrings,)), Way((denoised,))
 _ONE_BY_ONE, _SEVERAL, _UNABLE = Way((one_by_one,)), Way((several,)), Way((unable,))
-_SPANS = Way((spans, bodies))
 _LINES = Way((retrieved, lines), judged=True)
 _LINES_OR_DENOISED = replace(_LINES, last=denoised)
 _SEEN_LINES = Way((lines_in_sight,), judged=True)
@@ -86,6 +85,7 @@ _ROWS: dict[Asked, tuple[Way, ...]] = {
     "half word": (_WORDS, _SEEN_LINES, Way((whole_words,)), _WORDS, _WORDS),
     "gaps": (_ONE_BY_ONE, _ONE_BY_ONE, _SEVERAL, _SEVERAL, _SEVERAL),
     "given": (_UNABLE, _UNABLE, _DENOISED, _DENOISED, _DENOISED),
+    "span": (_UNABLE, Way((spans, bodies)), _DENOISED, _DENOISED, _DENOISED),
     "part": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
     "statement": (_LINES, _SEEN_STATEMENTS, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
     "body": (Way((bodies_beside_similar,)), Way((bodies,)), _DENOISED, _DENOISED, Way((bodies, denoised))),
@@ -122,10 +122,10 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
         asked = "body"
     elif request.like is None and request.kind == "docstring":
         asked = "docstring"
+    elif request.like is None and not request.start:
+        # Only a text that is there needs to be seen to be changed.
+        asked = "span"
     ability = _ability(model)
-    # Only a text that is there needs to be seen to be changed.
-    if (asked, ability) == ("given", "reads both sides") and not request.start and request.like is None:
-        return _SPANS
     # Where time is short, bodies are drafted first, also if nobody has measured how good they are.
     if (asked, ability) == ("body", "denoises") and plan_for(request, model).drafted:
         ability = "judges"
@@ -238,8 +238,7 @@ def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
     """
     model, request = task.model, task.request
     elsewhere, seen = {r.text.strip(): r for r in request.retrieved}, words_in_sight(request)
-    before = request.prefix.encode("utf-8", "replace")
-    half = half_word(before, len(before)).decode("utf-8", "replace")
+    half = typed_half(request.prefix)
     described = [
         replace(
             one,

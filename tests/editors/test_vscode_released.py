@@ -15,7 +15,7 @@ ESBUILD = FOLDER / "node_modules/.bin/esbuild"
 
 pytestmark = skip_without(NODE, ESBUILD)
 
-# Stands for the editor: counts what is made and not released.
+# In the place of the editor: counts what is made and not released.
 SCRIPT = """
 const held = new Set();
 const holding = (thing) => (held.add(thing), Object.assign(thing, { dispose: () => held.delete(thing) }));

@@ -228,6 +228,14 @@ def written(model: Checkpoint, request: Infill, cache: PrefixCache) -> tuple[dic
     return {one.text: one for one in found}, task
 
 
+def write_all(monkeypatch: pytest.MonkeyPatch, drafts: Writing) -> None:
+    """Have as many texts written as `drafts` allows, however unlikely they are."""
+    plan = replace(line_source.plan_for(REQUEST), drafts=drafts)
+    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
+    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
+    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
+
+
 def ends_of(model: Checkpoint) -> list[int]:
     """The tokens that end a rest of a line: those of the network, and those that begin with a line end."""
     breaks = [t for t, text in enumerate(model.texts) if text.startswith("\n")]
@@ -245,12 +253,9 @@ def nats_of(model: Checkpoint, known: Sequence[int], text: Sequence[int]) -> tup
 def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = replace(line_source.plan_for(REQUEST), drafts=Writing(3, 3))
-    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
+    write_all(monkeypatch, Writing(3, 3))
     request = replace(REQUEST, prefix=ABOVE + HEAD + "r*", retrieved=(Retrieved("r+os/2"), Retrieved("x")))
     cache = PrefixCache(model.network.text_config)
-    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
-    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
     found, _ = written(model, request, cache)
     prefix, seam = tokenise(model, request)
     known = [*prefix, *seam.head]
@@ -618,10 +623,7 @@ def test_a_network_that_sees_one_side_rates_nothing(model: Checkpoint) -> None:
 def test_a_text_with_a_name_that_is_to_be_imported_gains_and_all_others_stay_as_they_are_to_each_other(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = replace(line_source.plan_for(REQUEST), drafts=Writing(3, 6))
-    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
-    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
-    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
+    write_all(monkeypatch, Writing(3, 6))
     request, known = replace(REQUEST, prefix=TOP + "import r."), []
     texts, gains = dict[str, Any](), set[tuple[bool, float]]()
     for names in ((), ("qs",)):
@@ -643,10 +645,7 @@ def test_a_text_with_a_name_that_is_to_be_imported_gains_and_all_others_stay_as_
 def test_letters_typed_of_such_a_name_change_nothing_of_its_gain(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = replace(line_source.plan_for(REQUEST), drafts=Writing(40, 2))
-    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
-    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
-    monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
+    write_all(monkeypatch, Writing(40, 2))
     request = replace(REQUEST, prefix=TOP + "import r.half", endings=())
     scores = list[dict[str, float]]()
     for names in ((), ("half", "halfway")):

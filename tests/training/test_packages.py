@@ -111,7 +111,7 @@ def test_two_parts_come_at_a_time(net: Pinned, tmp_path: Path, monkeypatch: pyte
 
 def test_progress_never_goes_back(net: Pinned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each client's folder holds more than its part for a while, and is gone at the end."""
-    told, real = list[str](), packages._Client.wait
+    reports, real = list[str](), packages._Client.wait
 
     def wait(client: Any) -> None:
         real(client)
@@ -121,8 +121,8 @@ def test_progress_never_goes_back(net: Pinned, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(packages._Client, "wait", wait)
     monkeypatch.setattr(packages, "_LOOK", 0.001)
     monkeypatch.setattr(Rate, "describe", lambda _, done: str(done))
-    get_network(net, None, tmp_path, told.append)
-    seen = [int(text[:-1]) for text in told if text.endswith("\r")]
+    get_network(net, None, tmp_path, reports.append)
+    seen = [int(text[:-1]) for text in reports if text.endswith("\r")]
     assert len(seen) > 3 and seen == sorted(seen) and seen[-1] == len(WHOLE)
 
 

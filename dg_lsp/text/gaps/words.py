@@ -27,6 +27,12 @@ def half_word(data: bytes, cursor: int) -> bytes:
     return found[0] if found and len(found[0]) <= _LONGEST else b""
 
 
+def typed_half(text: str) -> str:
+    """The beginning of a word at the end of `text`, as `half_word` finds it."""
+    data = text.encode("utf-8", "replace")
+    return half_word(data, len(data)).decode("utf-8", "replace")
+
+
 def is_part(text: bytes) -> bool:
     """Return whether `text` begins with a character of a word."""
     return re.match(_PART, text) is not None
