@@ -46,6 +46,20 @@ def test_names_that_nothing_defines_or_imports_are_found(language: str) -> None:
     assert names(language, marked) == wanted
 
 
+@pytest.mark.parametrize(
+    ("language", "marked", "wanted"),
+    [
+        ("python", "from json import loads\nimport |\n\n\nf = json.dumps(loads(a))\n", ("json",)),
+        ("python", "import json, os.path as path\nimport |\n\n\nf = json.dumps(path)\n", ()),
+        ("typescript", "import { load } from 'json'\nimport { |\n\njson.dumps(load(1))\n", ("json",)),
+    ],
+)
+def test_the_module_of_imported_names_is_not_imported_with_them(
+    language: str, marked: str, wanted: tuple[str, ...]
+) -> None:
+    assert names(language, marked) == wanted
+
+
 def test_only_a_gap_in_an_import_has_some() -> None:
     marked, _ = CASES["python"]
     assert names("python", marked.replace("from |", "x = |")) == ()

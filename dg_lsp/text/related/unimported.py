@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from functools import partial
 
+from tree_sitter import Node
+
 from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.budget import bounded, check, tried
 from dg_lsp.text.documents.document import Document
@@ -40,7 +42,7 @@ def _names(language: Language, document: Document, own: Span) -> list[bytes]:
     root = language.reparse(tree_of(language, document), data, own, blank).root_node
     imports = language.captures(root).get("import", ())
     known = {*_WORD.findall(data, *own), *(word.encode() for word in language.own_words)}
-    known.update(*(_WORD.findall(data, node.start_byte, node.end_byte) for node in imports))
+    known.update(*(_bound(data, node) for node in imports))
     used, looked = dict[bytes, None](), Counter[bytes]()
     for match in _NAME.finditer(data, own[1], own[1] + _READ):
         word = match[0]
@@ -54,3 +56,10 @@ def _names(language: Language, document: Document, own: Span) -> list[bytes]:
         elif name is not None and name.role in ("variable", "type"):
             used.setdefault(word)
     return [word for word in used if word not in known]
+
+
+def _bound(data: bytes, node: Node) -> list[bytes]:
+    """Return the words of an import that it may bind: of `from json import loads` not the module."""
+    module = node.child_by_field_name("module_name") or node.child_by_field_name("source")
+    start, end = module.byte_range if module is not None else (node.end_byte, node.end_byte)
+    return _WORD.findall(data, node.start_byte, start) + _WORD.findall(data, end, node.end_byte)
