@@ -155,7 +155,7 @@ def _finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
     if gap.further:
         return _finish_several(document, gap, fill)
     if not fill.text.strip():
-        return Outcome(gap, fill, None, fill.refusal or "the model left the gap empty")
+        return Outcome(gap, fill, None, _late(fill, fill.refusal or "the model left the gap empty"))
     # 1.
     edits = dict.fromkeys(fit.make_edit(document, gap, text) for text in (fill.text, *fill.others))
     # 2.
@@ -163,12 +163,18 @@ def _finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
     good = [edit for edit, refusal in refusals.items() if not refusal]
     first = next(iter(edits))
     if not good:
-        return Outcome(gap, fill, None, refusals[first])
+        return Outcome(gap, fill, None, _late(fill, refusals[first]))
     # 3. The engine has estimated the chance of its first text only.
     fill = fill if good[0] == first else replace(fill, chance=None)
     # A text is fitted and checked in front of the closers that earlier lines miss; the document does not get these.
     edit, *others = (replace(edit, text=edit.text.removesuffix(gap.owed)) for edit in good)
     return Outcome(gap, fill, edit, others=tuple(others))
+
+
+def _late(fill: Fill, why: str) -> str:
+    """Return `why` no text is offered, behind the deadline where that has ended one: half a text has faults of its own."""
+    is_cut = fill.reason == "deadline" and (fill.text or not fill.parses) and "deadline" not in why
+    return f"the deadline passed before the text was complete; {why}" if is_cut else why
 
 
 def _refusal(document: Document, gap: Gap, edit: Edit) -> str:

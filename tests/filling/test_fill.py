@@ -72,6 +72,20 @@ def test_an_empty_fill_keeps_its_reason() -> None:
     assert outcome(ScriptedEngine(Fill(" \n")), doc, gap).why
 
 
+def test_a_text_that_the_deadline_has_cut_is_late_first_of_all() -> None:
+    doc = document()
+    gap, late = find_named(doc, "f"), "the deadline passed before"
+    drafts = "none of 1 drafts could be shown; the best one: it would add a syntax error, a missing `)`"
+    cut = (Fill("return (x", reason="deadline"), Fill("", parses=False, refusal=drafts, reason="deadline"))
+    for fill in cut:
+        why = outcome(ScriptedEngine(fill), doc, gap).why
+        assert why.startswith(late) and "syntax error" in why
+        assert late not in outcome(ScriptedEngine(replace(fill, reason="stable")), doc, gap).why
+    for refusal, parses in ((f"{late} a candidate was ready", False), ("the engine was busy", True)):
+        fill = Fill("", parses=parses, refusal=refusal, reason="deadline")
+        assert outcome(ScriptedEngine(fill), doc, gap).why == refusal
+
+
 def test_an_engine_that_stops_without_an_answer_is_an_error() -> None:
     class Silent(ScriptedEngine):
         async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
