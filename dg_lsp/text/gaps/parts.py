@@ -33,6 +33,7 @@ from dg_lsp.text.syntax.lexer import (
     quotes_at,
     tokens,
 )
+from dg_lsp.text.syntax.repair import FILLER
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
 _CLOSES = re.compile(rb"[)\]}>;]")
@@ -43,7 +44,7 @@ _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
 # A rest of a line that begins so belongs to no list.
 _BEHIND = (b")", b"]", b"}", b"{", b";")
 # What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
-_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*(?:[:;](?!_g_))?")
+_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*(?:[:;](?!%b))?" % FILLER)
 # Words of a header without a body, in a class whose other functions have bodies.
 _BODILESS = re.compile(rb"\b(?:abstract|native|extern|partial)\b")
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
@@ -187,7 +188,7 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     # A statement that gave way for the repair took what it had opened along, and the rest of its line.
     taken = analysis.masks and (gap.kind in LISTS or _goes_on(analysis))
     tail = "" if taken else gap.insert_after
-    if first < last and not taken and (first == analysis.cursor or b"_g_" in analysis.data[first:last]):
+    if first < last and not taken and (first == analysis.cursor or FILLER in analysis.data[first:last]):
         # What is open within the region wants to be closed as well.
         behind = _behind_operand(analysis)
         tail = _needed(analysis, behind, _closers(analysis.data, behind, last)).decode()
@@ -323,9 +324,9 @@ def _has_written(language: Language, stub: Node) -> bool:
 def _place_of(analysis: Analysis) -> Span:
     """Return the span that the region must hold: the placeholder that a repair has inserted, or the cursor."""
     start, stop = analysis.inserted
-    at = analysis.data.find(b"_g_", start, stop)
+    at = analysis.data.find(FILLER, start, stop)
     if at >= 0 and not _CLOSES.search(analysis.data, start, at):
-        return at, at + 3
+        return at, at + len(FILLER)
     # No node reaches over the blanks at the end of a line or list.
     here, rest = analysis.own_line.before, analysis.own_line.behind
     blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":", b"{")
@@ -407,8 +408,8 @@ def _behind_operand(analysis: Analysis) -> int:
     data, quote, (first, last) = analysis.data, analysis.state.string, analysis.inserted
     if quote and (at := data.find(quote, first, last)) >= 0:
         return at
-    at = data.find(b"_g_", first, last)
-    start = at + 3 if at >= 0 else first
+    at = data.find(FILLER, first, last)
+    start = at + len(FILLER) if at >= 0 else first
     closer = next((start + n for n in unpaired(analysis.language, data[start:last]).closers), -1)
     if closer < 0:
         closer = last - 1 if data[start:last].endswith((b";", b":")) else start
@@ -489,7 +490,7 @@ def _is_body_value(analysis: Analysis) -> bool:
     data, at = analysis.data, analysis.cursor
     if not data[at:].lstrip().startswith(b"}"):
         return False
-    return not analysis.language.reparse(analysis.tree, data, (at, at), b"_g_").root_node.has_error
+    return not analysis.language.reparse(analysis.tree, data, (at, at), FILLER).root_node.has_error
 
 
 def _needed(analysis: Analysis, at: int, closing: bytes) -> bytes:

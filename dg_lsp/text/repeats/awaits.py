@@ -11,6 +11,7 @@ from dg_lsp.text.repeats.calls import call_of, calls, function_called
 from dg_lsp.text.repeats.edits import NAME
 from dg_lsp.text.repeats.functions import function_at, functions_called
 from dg_lsp.text.repeats.source import Place, Source, field_text
+from dg_lsp.text.syntax.names import around
 
 # The ends of the kinds of nodes in which the value of a call is wanted at once.
 _WANTED = ("assignment", "declarator", "declaration", "statement")
@@ -43,9 +44,8 @@ def _of_function(source: Source, span: tuple[int, int]) -> Iterator[Place]:
 
 def _like(source: Source, span: tuple[int, int]) -> Iterator[Place]:
     """Yield the edits that await the calls of the same function as the call that is awaited at `span`."""
-    node = source.root.descendant_for_byte_range(*span)
-    while node is not None and not (node.type.startswith("await") and node.named_child_count):
-        node = node.parent
+    nodes = source.nodes_at(*span)
+    node = next((n for n in nodes if n.type.startswith("await") and n.named_child_count), None)
     call = node.named_child(0) if node is not None else None
     function = field_text(call, "function")
     if node is None or call is None or not function:
@@ -66,31 +66,30 @@ def _is_wanted(source: Source, call: Node) -> bool:
 
     Other functions, such as `gather`, may take what is not awaited.
     """
-    around = call.parent
-    if around is None or around.type.endswith(_WANTED):
-        return around is not None
-    outer = around.parent
-    is_given = outer is not None and outer.child_by_field_name("arguments") == around
-    return is_given and bool(functions_called(source, function_called(source, around)))
+    holder = call.parent
+    if holder is None or holder.type.endswith(_WANTED):
+        return holder is not None
+    outer = holder.parent
+    is_given = outer is not None and outer.child_by_field_name("arguments") == holder
+    return is_given and bool(functions_called(source, function_called(source, holder)))
 
 
 def _is_in_async(source: Source, node: Node) -> bool:
     """Return whether the innermost function around `node` is asynchronous."""
-    around = node.parent
-    while around is not None and not re.search(r"function|method|closure|lambda|async", around.type):
-        around = around.parent
-    if around is None:
+    kinds = re.compile(r"function|method|closure|lambda|async")
+    function = next((one for one in around(node.parent) if kinds.search(one.type)), None)
+    if function is None:
         return False
-    body = around.child_by_field_name("body")
-    end = body.start_byte if body is not None else around.start_byte + 20
-    return re.search(rb"\basync\b", source.document.data[around.start_byte : end]) is not None
+    body = function.child_by_field_name("body")
+    end = body.start_byte if body is not None else function.start_byte + 20
+    return re.search(rb"\basync\b", source.document.data[function.start_byte : end]) is not None
 
 
 def _awaited(source: Source, call: Node, like: Node | None) -> Place:
     """Return the edit that awaits `call` as the call `like` is awaited, or else with the word before it."""
-    data, around = source.document.data, like.parent if like is not None else None
+    data, waits = source.document.data, like.parent if like is not None else None
     lead, behind = b"await ", b""
-    if like is not None and around is not None:
-        lead, behind = data[around.start_byte : like.start_byte], data[like.end_byte : around.end_byte]
+    if like is not None and waits is not None:
+        lead, behind = data[waits.start_byte : like.start_byte], data[like.end_byte : waits.end_byte]
     text = lead + (call.text or b"") + behind
     return source.document, Edit(call.start_byte, call.end_byte, text.decode("utf-8", "replace"))

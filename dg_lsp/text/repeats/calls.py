@@ -83,11 +83,14 @@ def function_called(source: Source, arguments: Node) -> bytes:
     return words[-1] if words else b""
 
 
+def call_around(nodes: Iterable[Node]) -> Node | None:
+    """Return the first of `nodes` that is a call."""
+    return next((node for node in nodes if node.child_by_field_name("arguments") is not None), None)
+
+
 def arguments_around(source: Source, start: int, stop: int) -> Node | None:
     """Return the arguments of a call in whose brackets the bytes [start, stop) are."""
-    call = source.root.descendant_for_byte_range(start, stop)
-    while call is not None and call.child_by_field_name("arguments") is None:
-        call = call.parent
+    call = call_around(source.nodes_at(start, stop))
     given = call.child_by_field_name("arguments") if call is not None else None
     return given if given is not None and given.start_byte < start <= stop < given.end_byte else None
 

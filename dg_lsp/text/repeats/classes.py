@@ -7,7 +7,7 @@ from tree_sitter import Node
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.repeats.source import WORDS, Source, statement_of
 from dg_lsp.text.syntax.lexer import line_start
-from dg_lsp.text.syntax.names import Name, class_of, is_class, receiver_of
+from dg_lsp.text.syntax.names import Name, around, class_of, is_class, receiver_of
 
 _SELVES = (b"self", b"this", b"Self", b"cls")
 
@@ -63,8 +63,8 @@ def is_evident(source: Source, name: Name, owner: Node) -> bool:
     called, receiver = name_of(owner), receiver_of(name)
     text = (receiver.text or b"") if receiver is not None else b""
     if receiver is None or text in _SELVES:
-        around = class_of(source.language, name.node)
-        return around is not None and related(owner, around)
+        own = class_of(source.language, name.node)
+        return own is not None and related(owner, own)
     words = WORDS.findall(text)
     if not words or not called:
         return False
@@ -85,9 +85,7 @@ def _words_of_definition(source: Source, variable: Node) -> list[bytes]:
 
 def class_of_literal(source: Source, node: Node) -> bytes:
     """Return the name of the class of the literal or call that `node` is a key of, from the line where that begins."""
-    literal = node.parent
-    while literal is not None and not (literal.text or b"").endswith((b"}", b")")):
-        literal = literal.parent
+    literal = next((one for one in around(node.parent) if (one.text or b"").endswith((b"}", b")"))), None)
     if literal is None:
         return b""
     data, start = source.document.data, literal.start_byte

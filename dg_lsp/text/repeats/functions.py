@@ -13,7 +13,7 @@ from dg_lsp.text.repeats.classes import name_of, owner_of, receiver_text, relate
 from dg_lsp.text.repeats.edits import NAME
 from dg_lsp.text.repeats.sharing import may_share, shared_names
 from dg_lsp.text.repeats.source import Source, source_of
-from dg_lsp.text.syntax.names import Name, class_of
+from dg_lsp.text.syntax.names import Name, around, class_of
 
 _PARAMETERS = re.compile(r"parameters\Z|parameter_list\Z")
 _FUNCTION = re.compile(r"function|method|signature|declaration|definition")
@@ -36,13 +36,10 @@ class Function:
         # `Class::name(...)` is a name in a declarator in the function.
         while node.type in ("qualified_identifier", "function_declarator") and node.parent is not None:
             node = node.parent
-        around = name.node.parent
-        while around is not None and around.start_byte >= node.start_byte:
-            if (found := around.child_by_field_name("parameters")) is not None:
-                return Function(name, node, found)
-            if around == node:
-                break
-            around = around.parent
+        for inner in around(name.node.parent):
+            found = inner.child_by_field_name("parameters") if inner.start_byte >= node.start_byte else None
+            if found is not None or inner == node or inner.start_byte < node.start_byte:
+                return Function(name, node, found) if found is not None else None
         return None
 
     @property
@@ -68,14 +65,10 @@ class Function:
 
 def function_at(source: Source, spans: Sequence[Change]) -> Function | None:
     """Return the function in whose header all `spans` are; that of a constructor has its class as scope."""
-    node = source.root.descendant_for_byte_range(spans[0].now, spans[-1].stop)
-    while node is not None:
-        function = _defined_by(source, node) if _FUNCTION.search(node.type) else None
-        if function is not None:
-            start, stop = function.header
-            return function if start <= spans[0].now and spans[-1].stop <= stop else None
-        node = node.parent
-    return None
+    first, last = spans[0].now, spans[-1].stop
+    nodes = (node for node in source.nodes_at(first, last) if _FUNCTION.search(node.type))
+    function = next(filter(None, (_defined_by(source, node) for node in nodes)), None)
+    return function if function and function.header[0] <= first and last <= function.header[1] else None
 
 
 def _defined_by(source: Source, node: Node) -> Function | None:
@@ -187,9 +180,8 @@ def _name_in(source: Source, parameter: Node) -> bytes:
 
 def adds_parameter(source: Source, edit: Edit) -> bool:
     """Return whether `edit` gives a function more parameters than it has, or fewer."""
-    node = source.root.descendant_for_byte_range(edit.start, edit.end)
-    while node is not None and not _PARAMETERS.search(node.type):
-        node = node.parent
+    nodes = source.nodes_at(edit.start, edit.end)
+    node = next((node for node in nodes if _PARAMETERS.search(node.type)), None)
     if node is None:
         return False
     data, start, end = source.document.data, node.start_byte + 1, node.end_byte - 1

@@ -35,13 +35,9 @@ def _taken(source: Source, edited: Name, scope: Node, known: Sequence[Name]) -> 
     """Return the keys among the `known` names that functions take, and that the name `edited` in its `scope` is of."""
     keys = [n for n in known if n.parameter and n.shorthand and n.scope is not None]
     if edited.role == "member" and is_class(source.language, scope):
-        return [n for n in keys if _type_of(n) == [name_of(scope)] and _is_component(n)]
+        typed = (n for n in keys if WORDS.findall(field_text(n.place, "type")) == [name_of(scope)])
+        return [n for n in typed if _is_component(n)]
     return [n for n in keys if n.start == edited.start]
-
-
-def _type_of(key: Name) -> list[bytes]:
-    """Return the words of the type of the parameter that `key` is taken out of."""
-    return WORDS.findall(field_text(key.place, "type"))
 
 
 def _is_component(key: Name) -> bool:

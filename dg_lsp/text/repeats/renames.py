@@ -13,7 +13,7 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.repeats.calls import call_of
+from dg_lsp.text.repeats.calls import call_around, call_of
 from dg_lsp.text.repeats.classes import (
     class_name,
     class_of_literal,
@@ -37,7 +37,7 @@ from dg_lsp.text.repeats.source import (
     statement_of,
     words_like,
 )
-from dg_lsp.text.syntax.names import Name, binding, is_class
+from dg_lsp.text.syntax.names import Name, around, binding, is_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,20 +175,16 @@ def _is_constructor(language: Language, name: Name, both: tuple[bytes, bytes]) -
 
 def _spaces(place: Node) -> list[bytes]:
     """Return the names of the namespaces and modules around a definition at the top level of one."""
-    found, node = list[bytes](), place.parent
-    while node is not None and not re.search("function|class|struct|impl|trait", node.type):
-        if re.search("namespace|mod_item|module", node.type):
-            found += WORDS.findall(field_text(node, "name"))[-1:]
-        node = node.parent
-    return found if node is None else []
+    nodes = [*around(place.parent)]
+    if any(re.search("function|class|struct|impl|trait", node.type) for node in nodes):
+        return []
+    spaces = (node for node in nodes if re.search("namespace|mod_item|module", node.type))
+    return [word for node in spaces for word in WORDS.findall(field_text(node, "name"))[-1:]]
 
 
 def _callee(node: Node) -> bytes:
     """Return the last name of the function of the call that `node` is a keyword argument of."""
-    call = node.parent
-    while call is not None and call.child_by_field_name("arguments") is None:
-        call = call.parent
-    words = WORDS.findall(field_text(call, "function"))
+    words = WORDS.findall(field_text(call_around(around(node.parent)), "function"))
     return words[-1] if words else b""
 
 

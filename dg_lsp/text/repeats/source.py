@@ -1,6 +1,7 @@
 """Source: a document with its tree, in which names are looked up, and the statements around them."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
@@ -9,7 +10,7 @@ from dg_lsp.text.analysis import tree_of
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.syntax.names import Name, binding, name_at, names_in, whole
+from dg_lsp.text.syntax.names import Name, around, binding, name_at, names_in, whole
 
 # What each rule yields: an edit, and the document that it is for.
 Place = tuple[Document, Edit]
@@ -35,6 +36,10 @@ class Source:
         while node.parent is not None and node.parent.parent is not None:
             node = node.parent
         return replace(self, root=node, known={})
+
+    def nodes_at(self, start: int, end: int) -> Iterator[Node]:
+        """Yield the nodes that hold the bytes [start, end), the innermost first."""
+        return around(self.root.descendant_for_byte_range(start, end))
 
     def names(self, word: bytes) -> tuple[Name, ...]:
         """Return the occurrences of `word` as a name."""

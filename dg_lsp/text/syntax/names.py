@@ -1,7 +1,7 @@
 """Names: where a word is written as a name, in which role, and which scope binds it, as far as the tree tells."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,14 +93,13 @@ def binding(language: Language, name: Name, names: tuple[Name, ...]) -> Node | N
     found = [n for n in names if n.scope is not None and _binds(language, n, name)]
     scopes = {n.scope.id for n in found if n.scope is not None}
     open_scopes = {n.scope.id for n in found if n.scope is not None and n.parameter}
-    node, nested, outside = name.node.parent, False, False
-    while node is not None:
+    nested = outside = False
+    for node in around(name.node.parent):
         closed = nested and is_class(language, node) and "bare" not in language.names
         if node.id in scopes and not outside and (not closed or node.id in open_scopes):
             return node
         nested = nested or node.type in language.names["scopes"]
         outside = node.type in language.names.get("outside", ())
-        node = node.parent
     return None
 
 
@@ -111,10 +110,14 @@ def is_class(language: Language, node: Node) -> bool:
 
 def class_of(language: Language, node: Node) -> Node | None:
     """Return the innermost class around `node`."""
-    around = node.parent
-    while around is not None and not is_class(language, around):
-        around = around.parent
-    return around
+    return next((one for one in around(node.parent) if is_class(language, one)), None)
+
+
+def around(node: Node | None) -> Iterator[Node]:
+    """Yield `node` and those around it, the innermost first; none of None."""
+    while node is not None:
+        yield node
+        node = node.parent
 
 
 def receiver_of(name: Name) -> Node | None:
