@@ -30,7 +30,7 @@ from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import OutOfTime
 from dg_lsp.text.related.index import Index
-from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.text.related.retrieve import search
 from dg_lsp.text.related.unimported import unimported
 
 SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
@@ -106,7 +106,7 @@ def main() -> None:
     for case, _ in zip(holes(given.folder.resolve(), given.language), range(given.count), strict=False):
         request = prompt.build(case.document, case.gap, Settings())
         request = replace(request, unimported=unimported(case.document, case.gap))
-        request = replace(request, retrieved=retrieve(case.document, case.gap, Index()))
+        request = replace(request, retrieved=search(case.document, case.gap, Index()).texts)
         found = list(examples(model, request, case.truth))[-1]
         chances = chances_of(model.judge[found.situation], found.rows) if found.rows else []
         best = chances.index(max(chances)) if chances else -1

@@ -9,7 +9,7 @@ from dg_lsp.bench.projects import is_alike
 from dg_lsp.text.documents.excluded import path_of
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.related.index import Index
-from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.text.related.retrieve import search
 from dg_lsp.text.related.unimported import unimported
 
 
@@ -25,7 +25,7 @@ class Projects:
         """`request` with candidates from the project; the hole's own file and its copies are left out."""
         request = replace(request, unimported=unimported(case.document, case.gap))
         index = self.index(_path_of(case.document.uri))
-        return replace(request, retrieved=retrieve(case.document, case.gap, index))
+        return replace(request, retrieved=search(case.document, case.gap, index).texts)
 
     def index(self, path: Path) -> Index:
         """The index of the other files of the project of the file `path`."""

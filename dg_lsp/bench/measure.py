@@ -18,7 +18,7 @@ from dg_lsp.text.fills import check, fit
 from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.python import STUB
 from dg_lsp.text.messages import Fill
-from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.text.related.retrieve import search
 from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)
@@ -53,7 +53,7 @@ def _by_baseline(case: Case, method: str) -> Score:
     index = project_of(case)
     start = time.perf_counter()
     if method == "retrieved":
-        text = next((found.text for found in retrieve(case.document, case.gap, index)), "")
+        text = next((found.text for found in search(case.document, case.gap, index).texts), "")
     else:
         text = baselines.count_tokens(case.document, case.gap)
     seconds = time.perf_counter() - start

@@ -96,11 +96,6 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-def bin_of(chance: float) -> int:
-    """Return the bin of a chance."""
-    return min(int(chance * BINS + 1e-9), BINS - 1)
-
-
 def fit(counts: Counts, least: float) -> tuple[float, str] | None:
     """Propose a value for the setting confidence, and say why; None if too few texts were shown.
 

@@ -18,6 +18,8 @@ Position = tuple[int, int]
 # A range and the text that replaces it; None means the whole document.
 Change = tuple[tuple[Position, Position] | None, str]
 
+# The uri of a document, its recent edits, the line where the user was, and the first and last line that were copied.
+Use = tuple[str, Bursts, int | None, tuple[int, int] | None]
 Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
 
 # Changes of one notification that are recorded one by one.
@@ -188,24 +190,14 @@ class Documents:
             self._changes += 1
             found.copied, found.edited = lines, self._changes
 
-    def place(self, uri: str) -> int | None:
-        """Return the line of the document `uri` where the user was after its last change; None if that is not known."""
-        found = self._open.get(uri)
-        return found.place if found else None
+    def edited(self) -> list[Use]:
+        """Return the uses of the documents that were edited, copied from or visited, the last one at the end.
 
-    def copied(self, uri: str) -> tuple[int, int] | None:
-        """Return the lines of the document `uri` that were copied after its last change; None if none were."""
-        found = self._open.get(uri)
-        return found.copied if found else None
-
-    def edited(self) -> list[str]:
-        """Return the uris of the documents that were edited, copied from or visited, the last one at the end."""
-
-        def known(one: _Open) -> bool:
-            return bool(one.bursts.recent) or one.place is not None or one.copied is not None
-
-        found = (uri for uri, one in self._open.items() if known(one))
-        return sorted(found, key=lambda uri: self._open[uri].edited)
+        A place and copied lines are those after the last change of the document; None where there are none.
+        """
+        by_last = sorted(self._open.items(), key=lambda pair: pair[1].edited)
+        uses = ((uri, one.bursts, one.place, one.copied) for uri, one in by_last)
+        return [use for use in uses if use[1].recent or use[2:] != (None, None)]
 
     def fingerprint(self, uri: str) -> int:
         """Return a hash of the text of the document `uri`; 0 if it is not open."""

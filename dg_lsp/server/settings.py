@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dg_lsp.checkpoints import EMBEDDED, denoises, languages_of, named, prompt_of
+from dg_lsp.checkpoints import EMBEDDED, languages_of, named, prompt_of
 from dg_lsp.engine.choice import resolve
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override, variable_of
 from dg_lsp.text.languages.language import is_plain
@@ -58,11 +58,6 @@ def unlearned(settings: Settings, language: str) -> str:
     name = "embedded checkpoint" if named(settings.checkpoint) == EMBEDDED else "checkpoint"
     learned = " and ".join(map(str.capitalize, known)) or "other languages"
     return f"the {name} was trained on {learned} only; add {language} to the setting ghostLanguages to try it here"
-
-
-def rewrites(settings: Settings) -> bool:
-    """Return whether the model can rewrite selected text; that of a team's server, which is not known here, may."""
-    return bool(settings.engine_url) or denoises(settings.checkpoint)
 
 
 def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:

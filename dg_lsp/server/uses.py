@@ -61,7 +61,8 @@ class Uses:
                 self._watch(offer, language, model)
         chance = offer.fill.chance if offer and offer.fill else None
         if chance is not None and (kind == "shown" or "taken" in found or kind == "typed"):
-            found.append(f"{'shown' if kind == 'shown' else 'taken'} {counts.bin_of(chance)}")
+            number = min(int(chance * counts.BINS + 1e-9), counts.BINS - 1)
+            found.append(f"{'shown' if kind == 'shown' else 'taken'} {number}")
         for one in found:
             self._count(language, model, one)
 

@@ -113,12 +113,10 @@ class Workspace:
 
     def edited_beside(self, document: Document) -> tuple[Edited, ...]:
         """Return the other open documents that were used and may be read, the one used last at the end."""
-        documents = self.documents
         found = {one.uri: one for one in self.beside(document)}
+        uses = self.documents.edited()
         return tuple(
-            Edited(found[uri], documents.bursts(uri), documents.place(uri), documents.copied(uri))
-            for uri in documents.edited()
-            if uri in found
+            Edited(found[uri], bursts, place, copied) for uri, bursts, place, copied in uses if uri in found
         )
 
     def off(self, uri: str) -> str:

@@ -25,10 +25,10 @@ def write(documents: Documents, uri: str, at: Position, text: str) -> None:
 def pieces(documents: Documents) -> list[tuple[str, str]]:
     """The path and the text of each piece for a request in OWN."""
     found: list[Edited] = []
-    for uri in documents.edited():
+    for uri, bursts, place, copied in documents.edited():
         document = documents.snapshot(uri)
         assert document is not None
-        edited = Edited(document, documents.bursts(uri), documents.place(uri), documents.copied(uri))
+        edited = Edited(document, bursts, place, copied)
         found += [edited] if uri != OWN else []
     own = documents.snapshot(OWN)
     assert own is not None

@@ -7,7 +7,7 @@ import pytest
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gap
 from dg_lsp.text.related.index import Index
-from dg_lsp.text.related.retrieve import MOST, retrieve
+from dg_lsp.text.related.retrieve import MOST, search
 
 
 def texts(marked: str, index: Index | None = None, language: str = "python") -> list[str]:
@@ -16,7 +16,7 @@ def texts(marked: str, index: Index | None = None, language: str = "python") -> 
     document = Document("file:///p/own.py", language, 0, (before + after).encode())
     at = len(before.encode())
     gap = replace(find_gap(document, at, "rest_of_line"), start=at, end=at)
-    return [found.text for found in retrieve(document, gap, index or Index())]
+    return [found.text for found in search(document, gap, index or Index()).texts]
 
 
 def indexed(**files: str) -> Index:
@@ -51,7 +51,7 @@ def test_half_a_word_is_completed_and_lacking_white_space_is_added() -> None:
     before = "first = second\nfirst = sec"
     document = Document("file:///p/own.py", "python", 0, before.encode())
     gap = Gap(len(before), len(before), "rest_of_line", "", endings=("ond",))
-    assert retrieve(document, gap, Index())[0].text == "ond"
+    assert search(document, gap, Index()).texts[0].text == "ond"
     assert texts("first = second\nfirst =|\n")[0] == " second"
 
 
@@ -81,7 +81,7 @@ def test_a_text_is_there_once_with_its_count_and_there_are_not_too_many(count: i
     text = "".join(f"v = load(n{number})\n" * 2 for number in range(count)) + "v = load()\n"
     document = Document("file:///p/own.py", "python", 0, text.encode())
     at = len(text) - 2
-    found = retrieve(document, Gap(at, at, "expression", ""), Index())
+    found = search(document, Gap(at, at, "expression", ""), Index()).texts
     assert len({f.text for f in found}) == len(found) == min(count, MOST)
     assert all(f.count == 2 and f.before and f.behind for f in found)
 
@@ -112,11 +112,11 @@ def test_a_hole_in_a_function_gets_no_line_from_outside_of_functions() -> None:
     document = Document("file:///p/own.py", "python", 0, own.encode())
     gap = find_gap(document, own.index("..."), "holes")
     other = indexed(other="total = 0\nfrom enum import Flag\n\n\ndef g(x):\n    total = 0\n    total += x\n")
-    found = [candidate.text for candidate in retrieve(document, gap, other)]
+    found = [candidate.text for candidate in search(document, gap, other).texts]
     assert "total += x" in found and not [text for text in found if "import" in text]
     fields = (
         "class A(B):\n    total = 0\n    field = 1\n\n    def g(self):\n        total = 0\n        self.x()\n"
     )
-    found = [candidate.text for candidate in retrieve(document, gap, indexed(other=fields))]
+    found = [candidate.text for candidate in search(document, gap, indexed(other=fields)).texts]
     assert "self.x()" in found and "field = 1" not in found
     assert "if x:" not in found

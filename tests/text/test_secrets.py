@@ -9,7 +9,7 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.related.definitions import context_of
 from dg_lsp.text.related.index import Index
-from dg_lsp.text.related.retrieve import retrieve
+from dg_lsp.text.related.retrieve import search
 from dg_lsp.text.related.secrets import has_secret, is_key, redacted, secrets_in
 
 # No key of these was ever one; a scanner of this repository should not think so either, so they are put together.
@@ -122,7 +122,7 @@ def found(text: str, other: str, own: str = "") -> list[str]:
     index = Index()
     index.put("file:///p/other.py", "python", other.encode())
     document = Document("file:///p/own.py", "python", 1, f"{own}{text}\n".encode())
-    return [one.text for one in retrieve(document, find_gap(document, len(document.data) - 1), index)]
+    return [one.text for one in search(document, find_gap(document, len(document.data) - 1), index).texts]
 
 
 @pytest.mark.parametrize("line", [line for line in SECRETS if line.partition(" = ")[0].isidentifier()])

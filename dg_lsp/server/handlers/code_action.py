@@ -6,12 +6,12 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.checkpoints import named
+from dg_lsp.checkpoints import denoises, named
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
-from dg_lsp.server.settings import rewrites, unlearned
+from dg_lsp.server.settings import unlearned
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.budget import ASKED, within
 from dg_lsp.text.fills.confirm import why_confirm, written_lines
@@ -133,7 +133,8 @@ def _refusal(snapshot: Snapshot, gap: Gap) -> str:
     client, settings = snapshot.client, snapshot.settings
     if reason := unlearned(settings, snapshot.document.language):
         return reason
-    if gap.kind == "span" and not rewrites(settings):
+    # The model of a team's server, which is not known here, may.
+    if gap.kind == "span" and not (settings.engine_url or denoises(settings.checkpoint)):
         return f"the checkpoint {named(settings.checkpoint)} cannot rewrite a selection"
     if client.confirm or client.annotations or not written_lines(snapshot.document, gap):
         return ""

@@ -59,11 +59,6 @@ class Search:
     uris: tuple[str, ...] = ()
 
 
-def retrieve(document: Document, gap: Gap, index: Index) -> tuple[Retrieved, ...]:
-    """The candidates that `search` finds."""
-    return search(document, gap, index).texts
-
-
 @bounded
 def search(document: Document, gap: Gap, index: Index) -> Search:
     """At most MOST texts that may belong in `gap`, the best first, from this document and the files of `index`.

@@ -7,7 +7,7 @@ from tree_sitter import Node
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.repeats.calls import arguments_around, calls, function_called, given, is_keyword, is_spread
+from dg_lsp.text.repeats.calls import calls, changed_call, given, is_keyword, is_spread
 from dg_lsp.text.repeats.edits import text_before
 from dg_lsp.text.repeats.functions import (
     function_at,
@@ -55,12 +55,11 @@ def argument_places(source: Source, before: bytes, spans: Sequence[Change]) -> I
     The function must be defined here, and must want as many arguments as that call has now.
     """
     data = source.document.data
-    around = arguments_around(source, spans[0].now, spans[-1].stop)
-    functions = functions_called(source, function_called(source, around)) if around is not None else []
-    if around is None or len(functions) != 1:
+    call = changed_call(source, before, spans)
+    functions = functions_called(source, call.function) if call is not None else []
+    if call is None or len(functions) != 1:
         return
-    start, end = around.start_byte + 1, around.end_byte - 1
-    then, now = parts_of(text_before(before, spans, start, end)), parts_of(data[start:end])
+    then, now = call.old, call.new
     index, grows = _difference(then, now)
     wanted = parts_of(data[slice(*functions[0].inside)])
     implied = bool(wanted) and is_receiver(wanted[0])

@@ -1,16 +1,29 @@
 """Calls: the calls of a function, and the arguments that they give it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.history import Change
 from dg_lsp.text.repeats.classes import class_name, is_evident, owner_of
-from dg_lsp.text.repeats.edits import NAME
-from dg_lsp.text.repeats.functions import Function
+from dg_lsp.text.repeats.edits import NAME, text_before
+from dg_lsp.text.repeats.functions import Function, parts_of
 from dg_lsp.text.repeats.sharing import may_share, shared_names
 from dg_lsp.text.repeats.source import Source
 from dg_lsp.text.syntax.names import Name, binding, is_class
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCall:
+    """A call of `function` whose arguments were changed. old, new: all of them."""
+
+    arguments: Node
+    old: list[bytes]
+    new: list[bytes]
+    function: bytes
+
 
 # Where a call has its function, by language.
 _CALLED = ("function", "name", "type", "constructor")
@@ -93,6 +106,17 @@ def arguments_around(source: Source, start: int, stop: int) -> Node | None:
     call = call_around(source.nodes_at(start, stop))
     given = call.child_by_field_name("arguments") if call is not None else None
     return given if given is not None and given.start_byte < start <= stop < given.end_byte else None
+
+
+def changed_call(source: Source, before: bytes, spans: Sequence[Change]) -> ChangedCall | None:
+    """Return the call whose arguments are all that `spans` have changed since the text `before`."""
+    arguments = arguments_around(source, spans[0].now, spans[-1].stop) if spans else None
+    function = function_called(source, arguments) if arguments is not None else b""
+    if arguments is None or not function:
+        return None
+    start, end = arguments.start_byte + 1, arguments.end_byte - 1
+    old = parts_of(text_before(before, spans, start, end))
+    return ChangedCall(arguments, old, parts_of(source.document.data[start:end]), function)
 
 
 def given(arguments: Node) -> list[Node]:

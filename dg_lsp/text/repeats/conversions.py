@@ -12,10 +12,10 @@ from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.history import Change
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.repeats.calls import (
-    arguments_around,
+    ChangedCall,
     arguments_in_calls_of,
     calls,
-    function_called,
+    changed_call,
     given,
     is_keyword,
     is_spread,
@@ -29,16 +29,6 @@ _NUMBER = re.compile(rb"\d[\d_]*(?:\.\d+)?")
 _LITERAL = re.compile(rb"([\"'`]).*\1|(\d)[\w.]*", re.DOTALL)
 # How many of one unit are one of another, of time and of sizes.
 _UNITS = {10, 60, 100, 1000, 1024, 3600, 60_000, 1_000_000, 1_048_576, 3_600_000, 1_000_000_000}
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call of `function` whose arguments were changed. old, new: all of them."""
-
-    arguments: Node
-    old: list[bytes]
-    new: list[bytes]
-    function: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +68,8 @@ def converted_places(source: Source, bursts: Bursts, others: Sequence[Document])
     now, or in another order, for a function that is defined once, here or in one of the `others`, and takes them so; in
     another order there must be literals in the places where they were.
     """
-    call = _changed(source, bursts)
+    newest = bursts.recent[-1]
+    call = changed_call(source, newest.before, newest.spans(source.document.data))
     if call is None:
         return
     # 1.
@@ -101,7 +92,7 @@ def converted_places(source: Source, bursts: Bursts, others: Sequence[Document])
             yield source.document, Edit(*arguments.byte_range, text.decode("utf-8", "replace"))
 
 
-def _in_unit(source: Source, bursts: Bursts, call: _Call) -> Iterator[Place]:
+def _in_unit(source: Source, bursts: Bursts, call: ChangedCall) -> Iterator[Place]:
     """Yield the edits that multiply a number in the other calls as in `call`."""
     at = next(n for n, (one, other) in enumerate(zip(call.old, call.new, strict=True)) if one != other)
     if not _NUMBER.fullmatch(call.old[at]) or not _NUMBER.fullmatch(call.new[at]):
@@ -151,20 +142,7 @@ def _headers(source: Source, bursts: Bursts) -> Iterator[_Header]:
                 yield _Header(function, then, now, (*spans, *burst.later.spans))
 
 
-def _changed(source: Source, bursts: Bursts) -> _Call | None:
-    """Return the call whose arguments are all that the newest of the `bursts` has changed."""
-    burst, data = bursts.recent[-1], source.document.data
-    spans = burst.spans(data)
-    arguments = arguments_around(source, spans[0].now, spans[-1].stop) if spans else None
-    function = function_called(source, arguments) if arguments is not None else b""
-    if arguments is None or not function:
-        return None
-    start, end = arguments.start_byte + 1, arguments.end_byte - 1
-    old = parts_of(text_before(burst.before, spans, start, end))
-    return _Call(arguments, old, parts_of(data[start:end]), function)
-
-
-def _form(call: _Call) -> list[bytes | int]:
+def _form(call: ChangedCall) -> list[bytes | int]:
     """Return the arguments of `call` as they are now, numbers in place of those of before; [] if one is missing.
 
     From `(a, b)` and `({ x: a, y: b })` follows `({ x: `, 0, `, y: `, 1, ` })`.
