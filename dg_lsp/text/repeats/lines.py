@@ -10,7 +10,7 @@ from dg_lsp.text.documents.bursts import Burst, Bursts
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.repeats.edits import LONGEST, NAME, PIECES, line_edit, text_before
 from dg_lsp.text.repeats.source import Place, Source
-from dg_lsp.text.syntax.lexer import line_end, line_start
+from dg_lsp.text.syntax.lexer import leading, line_end, line_start
 
 # Shared tokens of two lines after which a third one is like them by no chance.
 _ENOUGH = 8
@@ -41,10 +41,10 @@ def similar_lines(source: Source, bursts: Bursts) -> Iterator[Place]:
     parents = {_statement_parent(source, block.start) for block in both}
     anywhere = len(parents) > 1 or patterns[0].fixed >= _ENOUGH
     for begin, end, new in _applied(source.document, patterns, count):
-        text, start = data[begin:end].strip(), begin + len(_margin(data, begin))
+        text, start = data[begin:end].strip(), begin + len(leading(data, begin))
         if any(begin < block.end and block.start < end for block in both):
             continue
-        if b"\n" in new and _margin(data, begin) != _margin(data, both[0].start):
+        if b"\n" in new and leading(data, begin) != leading(data, both[0].start):
             continue
         if anywhere or text in (one[0], two[0]) or _statement_parent(source, start) in parents:
             yield source.document, line_edit(start, text, new)
@@ -69,12 +69,6 @@ def similar_blocks(source: Source, bursts: Bursts) -> Iterator[Place]:
     """Do as `similar_lines` does for groups of lines alone."""
     if all(b"\n" in block.old for block in _blocks(bursts, source.document.data)[-2:]):
         yield from similar_lines(source, bursts)
-
-
-def _margin(data: bytes, start: int) -> bytes:
-    """Return the white space at the beginning of the line that begins at `start`."""
-    line = data[start : line_end(data, start)]
-    return line[: len(line) - len(line.lstrip())]
 
 
 def _statement_parent(source: Source, offset: int) -> int:
