@@ -134,20 +134,13 @@ async def _open_scripted(settings: Settings, _: Callable[[float], None]) -> Host
     return open_scripted(settings.checkpoint)
 
 
-async def _open_llama(settings: Settings, _: Callable[[float], None]) -> Hosted:
-    from dg_lsp.engine.llama import LlamaEngine  # noqa: PLC0415 - as for vLLM
-
-    return await _connected(LlamaEngine, settings)
-
-
-async def _open_vllm(settings: Settings, _: Callable[[float], None]) -> Hosted:
-    # It imports torch, which is slow, and which a process with weights imports later.
+async def _open_foreign(settings: Settings, _: Callable[[float], None]) -> Hosted:
+    # They import torch, which is slow, and which a process with weights imports later.
+    from dg_lsp.engine.llama import LlamaEngine  # noqa: PLC0415
     from dg_lsp.engine.vllm import VllmEngine  # noqa: PLC0415
 
-    return await _connected(VllmEngine, settings)
-
-
-async def _connected(kind: Callable[[Settings], ForeignEngine], settings: Settings) -> ForeignEngine:
+    kind: Callable[[Settings], ForeignEngine]
+    kind = VllmEngine if settings.engine_url.startswith(VLLM) else LlamaEngine
     engine = await asyncio.to_thread(kind, settings)
     await engine.connect()
     return engine
@@ -156,8 +149,8 @@ async def _connected(kind: Callable[[Settings], ForeignEngine], settings: Settin
 # The engines but for a checkpoint in this process: by the beginning of its name, or of a server's address.
 ENGINES: dict[str, Callable[[Settings, Callable[[float], None]], Awaitable[Hosted]]] = {
     "scripted": _open_scripted,
-    VLLM: _open_vllm,
-    LLAMA: _open_llama,
+    VLLM: _open_foreign,
+    LLAMA: _open_foreign,
 }
 
 
