@@ -486,7 +486,7 @@ MUTANTS = (
         9,
         "an empty answer has no reason",
         "dg_lsp/filling/fill.py",
-        'None, fill.refusal or "the model left the gap empty")',
+        'None, _late(fill, fill.refusal or "the model left the gap empty"))',
         'None, "")',
         "tests/filling/test_fill.py::test_an_empty_fill_keeps_its_reason",
     ),
