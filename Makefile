@@ -1,5 +1,7 @@
 # `make demo`, `make check` and `make test` do all the set-up that a fresh machine (Python 3.11 with venv) needs.
 PYTHON ?= python3
+# Each process that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 
 .PHONY: demo check test lint mutants survivors soak oldest ray editors editors-long vsix wheel fix clean
@@ -11,9 +13,10 @@ demo: .venv/ready
 check: lint
 	$(BIN)/pytest -n auto -m "not slow" --ignore tests/editors
 
-# Everything but the mutants; few tests that fail are tried once more, alone.
+# Everything but the mutants; few tests that fail are tried once more, alone. Two files more at once than there are cores,
+# since many tests wait.
 test: lint
-	$(BIN)/python -m tests.again -n auto
+	$(BIN)/python -m tests.again -n $$(($$(nproc) + 2))
 
 lint: .venv/ready
 	$(BIN)/ruff check .

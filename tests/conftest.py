@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,27 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.partition("::")[0] in SLOW:
+        if file_of(item) in SLOW:
             item.add_marker(pytest.mark.slow)
+    in_order(items)
+
+
+def file_of(item: pytest.Item) -> str:
+    """The file of a test, which one worker runs as a whole."""
+    return item.nodeid.partition("::")[0]
+
+
+def in_order(items: list[pytest.Item]) -> None:
+    """Put the files with slow tests first, so that none is left for the end.
+
+    Those with an editor, which mostly wait, take turns with the others, which mostly compute.
+    """
+    slow = dict.fromkeys(file_of(item) for item in items if item.get_closest_marker("slow"))
+    kinds = [
+        [name for name in slow if name.startswith("tests/editors/") is editors] for editors in (True, False)
+    ]
+    order = [name for pair in zip_longest(*kinds) for name in pair]
+    items.sort(key=lambda item: order.index(file_of(item)) if file_of(item) in slow else len(order))
 
 
 @pytest.fixture

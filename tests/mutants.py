@@ -697,7 +697,7 @@ def survives(mutant: Mutant) -> str:
     """Empty when the mutant is killed as it should be, else what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
-        left_out = shutil.ignore_patterns(".*", "runs", "dist", "__pycache__", "node_modules")
+        left_out = shutil.ignore_patterns(".*", "runs", "dist", "node_modules")
         shutil.copytree(ROOT, copy, ignore=left_out)
         file = copy / mutant.file
         text = file.read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from lsprotocol import types as lsp
 
 import dg_lsp
 from dg_lsp.server import client
+from tests.processes import own_runtime
 from tests.server.wire import NoMessage, Wire, notification, request
 from tests.waiting import wait_until
 
@@ -33,13 +34,25 @@ Start = Callable[..., Wire]
 LONG, WHOLE = "scripted:150:200", 30.0
 
 
+@pytest.fixture(scope="module")
+def quick() -> Iterator[None]:
+    """The quick engine, which serves one server after the other."""
+    with own_runtime():
+        yield
+
+
 @pytest.fixture
-def start(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Start the server with an engine and some capabilities, and open a document."""
+def start(quick: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Start]:
+    """Start the server with an engine and some capabilities, and open a document.
+
+    The quick engine runs already, maybe; a test that takes `runtime`, too, and each other engine begin without one.
+    """
     running: list[Wire] = []
 
     def begin(engine: str = "scripted", **params: Any) -> Wire:
         monkeypatch.setenv("DG_LSP_CHECKPOINT", engine)
+        if engine != "scripted":
+            request.getfixturevalue("runtime")
         wire = Wire([sys.executable, "-m", "dg_lsp", "--stdio"])
         running.append(wire)
         wire.initialize(**params)
@@ -279,7 +292,7 @@ def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
     assert not [m for m in wire.rest(0.5) if m.get("id") == 1]
 
 
-def test_typing_what_was_offered_needs_no_engine(start: Start) -> None:
+def test_typing_what_was_offered_needs_no_engine(start: Start, runtime: Path) -> None:
     wire = start(initializationOptions={"prefetch": False})
     ghost(wire, 1, AT_X)
     for number, (text, rest) in enumerate((("N", "one"), ("No", "ne"), ("Non", "e")), start=2):
@@ -922,7 +935,7 @@ def test_cancelling_the_progress_cancels_the_work(start: Start) -> None:
     assert "error" in wire.answer("fill", WHOLE / 2)
 
 
-def test_states_come_to_who_asked(start: Start) -> None:
+def test_states_come_to_who_asked(start: Start, runtime: Path) -> None:
     wire = start(capabilities=STATUS)
     ghost(wire, 1, AT_X)
     states = [m["params"]["state"] for m in wire.messages if m.get("method") == "dg-lsp/status"]
@@ -931,7 +944,7 @@ def test_states_come_to_who_asked(start: Start) -> None:
     assert last["checkpoint"] == "scripted" and last["steps"] == 1
 
 
-def test_the_state_has_one_name_and_says_why(start: Start) -> None:
+def test_the_state_has_one_name_and_says_why(start: Start, runtime: Path) -> None:
     wire = start(initializationOptions={"automatic": False})
     status = wire.ask("s", "dg-lsp/status")["result"]
     assert (status["state"], status["checkpoint"], status["last"]) == ("idle", "scripted", None)
@@ -943,7 +956,9 @@ def test_the_state_has_one_name_and_says_why(start: Start) -> None:
     assert (last["uri"], last["offered"], last["why"]) == (URI, True, "") and last["milliseconds"] > 0
 
 
-def test_an_engine_that_loads_when_a_document_is_opened_tells_that_it_is_ready(start: Start) -> None:
+def test_an_engine_that_loads_when_a_document_is_opened_tells_that_it_is_ready(
+    start: Start, runtime: Path
+) -> None:
     wire = start(capabilities=STATUS)
     states = [wire.until("dg-lsp/status")["params"]["state"]]
     while states[-1] != "ready":
@@ -1173,7 +1188,7 @@ def test_a_language_that_is_off_gets_nothing_and_the_reason(start: Start) -> Non
 
 @pytest.mark.parametrize("folder", ["file:///w", None])
 def test_an_excluded_document_gets_nothing_and_no_engine_hears_of_it(
-    start: Start, folder: str | None
+    start: Start, runtime: Path, folder: str | None
 ) -> None:
     wire = start(capabilities=RESOLVES, rootUri=folder, initializationOptions={"exclude": ["sho?.py", "x"]})
     why = "shop.py is excluded by sho?.py in the setting exclude"
