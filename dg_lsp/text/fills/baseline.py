@@ -306,7 +306,8 @@ def is_sound_but_for_its_gap(neutral: Text) -> bool:
     # 1.
     item = neutral.site.kind == "span"
     spans = [top_level_item(neutral.language, neutral.data, neutral.start)] if item else _spans(neutral)
-    start = next((span[0] for span in spans if _parses_without(neutral, span)), None)
+    without = ((span[0], neutral.language.reparse(neutral.tree, neutral.data, span, b"")) for span in spans)
+    start = next((at for at, tree in without if not tree.root_node.has_error), None)
     if start is None:
         return False
     # 2.
@@ -314,11 +315,6 @@ def is_sound_but_for_its_gap(neutral: Text) -> bool:
     last = re.search(rb"\s*(?:\w+|[^\w\s)\]},;])?\s*\Z", typed)
     assert last is not None, "it matches nothing, too"
     return not any(-len(typed) <= at < last.start() - len(typed) for at in given_up(neutral, b""))
-
-
-def _parses_without(neutral: Text, span: tuple[int, int]) -> bool:
-    tree = neutral.language.reparse(neutral.tree, neutral.data, span, b"")
-    return not tree.root_node.has_error
 
 
 def _spans(neutral: Text) -> Iterator[tuple[int, int]]:

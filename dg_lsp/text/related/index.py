@@ -5,7 +5,7 @@ One thread may put while another one searches.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
+from posixpath import commonprefix
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.excluded import key_of
@@ -115,7 +115,8 @@ class Index:
         files = list(self._files.items())
         like = [(key, other) for key, other in files if other.family == family and key != own]
         # Many files share a folder, so each of those is compared once.
-        near = {folder: _shared(folder, own) for folder in {_folder(key) for key, _ in like}}
+        folders, mine = {_folder(key) for key, _ in like}, _folder(own).split("/")
+        near = {folder: len(commonprefix([folder.split("/"), mine])) for folder in folders}
         like.sort(key=lambda one: (-near[_folder(one[0])], one[0]))
         return [other for _, other in like]
 
@@ -128,9 +129,3 @@ def family_of(language: str) -> str:
 
 def _folder(uri: str) -> str:
     return uri.rpartition("/")[0]
-
-
-def _shared(folder: str, uri: str) -> int:
-    """Return how many folders `folder` and the one of `uri` have in common."""
-    folders = zip(folder.split("/"), uri.split("/")[:-1], strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], folders))
