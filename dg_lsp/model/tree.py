@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from transformers.cache_utils import Cache
 
@@ -17,8 +16,6 @@ from dg_lsp.model.cache import PrefixCache, PrefixLayer, with_room
 from dg_lsp.model.networks.base import Reader
 
 _ROOM = 128  # columns that are reserved at a time
-# Of this many columns the number of keys is a multiple: oneDNN compiles code for each size, which takes milliseconds.
-_STEP = 64
 _UNUSED = 64  # columns that no text continues, before they are dropped: all other keys are copied then
 
 
@@ -26,17 +23,15 @@ class _Layer(PrefixLayer):
     """The keys and values of a prefix, as far as its layer sees it, and those of all tokens read behind it."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens; return all, and room up to a multiple of _STEP."""
+        """Append the keys and values of new tokens; return all."""
         start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
-        shown = end + -end % _STEP
         if not self._store or end > self._store[0].shape[2]:
             # With room for more, so that the keys read so far are not copied at each token.
-            self._store = [with_room(held, shown + _ROOM) for held in (self.keys, self.values)]
+            self._store = [with_room(held, end + _ROOM) for held in (self.keys, self.values)]
         for store, new in zip(self._store, (key_states, value_states), strict=True):
             store[:, :, start:end] = new
         self.keys, self.values = (store[:, :, :end] for store in self._store)
-        keys, values = (store[:, :, :shown] for store in self._store)
-        return keys, values
+        return self.keys, self.values
 
     def keep(self, columns: Sequence[int]) -> None:
         """Keep these of the tokens read behind the prefix, and drop the others."""
@@ -126,7 +121,7 @@ class Tree(Cache):
     def _masks(self, first: int) -> dict[int | None, Tensor]:
         """Return, by the window of a layer, which keys the tokens from column `first` on see: bool [new tokens, keys].
 
-        The keys are those of the prefix that the layer holds, those of all tokens behind it, and its room.
+        The keys are those of the prefix that the layer holds and those of all tokens behind it.
         """
         count = len(self._positions)
         seen = torch.zeros(count - first, self._kept + count, dtype=torch.bool)
@@ -146,8 +141,7 @@ class Tree(Cache):
                 held = seen
                 if layer.window is not None:
                     held = seen & (keys[None, :] > keys[self._kept + first :, None] - layer.window)
-                held = held[:, self._kept - layer.length :]
-                masks[layer.window] = F.pad(held, (0, -held.shape[1] % _STEP)).to(self._network.device)
+                masks[layer.window] = held[:, self._kept - layer.length :].to(self._network.device)
         return masks
 
 

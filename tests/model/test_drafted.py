@@ -108,7 +108,6 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
 def test_the_keys_of_a_prefix_are_not_copied_at_each_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """They would be a quarter of a gigabyte at the released shape, in pieces of ever new sizes."""
     monkeypatch.setattr("dg_lsp.model.tree._ROOM", 4)
-    monkeypatch.setattr("dg_lsp.model.tree._STEP", 2)
     network = tiny_network(3, torch.float64)
     encoder = network.model.encoder.language_model
     tree = Tree(network, encoded(network, [1, 2, 3]), 2)

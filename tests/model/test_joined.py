@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 
-from dg_lsp.model import tree
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.networks import gguf_causal
 from dg_lsp.model.networks.causal import Causal
@@ -83,23 +82,3 @@ def test_the_norm_of_one_row_is_that_of_the_row_among_others(dtype: torch.dtype)
     for row, wanted in zip(states, together, strict=True):
         torch.testing.assert_close(norm(row[None]), wanted[None], rtol=2**-7, atol=0.0)
     assert bool(torch.isfinite(norm(torch.zeros(1, 256, dtype=dtype))).all())
-
-
-@pytest.mark.parametrize("prefix", [3, 60, 64])
-@torch.inference_mode()
-def test_the_number_of_keys_is_a_multiple_whatever_the_text_is(
-    both: tuple[Causal, Causal], prefix: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The columns without a key change nothing."""
-    network, sizes = both[1], set[int]()
-    real = torch.bmm
-
-    def bmm(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        sizes.add(max(first.shape[2], second.shape[2]))
-        return real(first, second)
-
-    monkeypatch.setattr(torch, "bmm", bmm)
-    found = read(network, prefix, [TOKENS[prefix : prefix + 2], TOKENS[prefix + 2 : prefix + 9]])
-    assert sizes == {64, 128} if prefix == 60 else len(sizes) == 1 and not min(sizes) % 64
-    monkeypatch.setattr(tree, "_STEP", 1)
-    assert far(found, read(network, prefix, [TOKENS[prefix : prefix + 9]])) < 2e-2

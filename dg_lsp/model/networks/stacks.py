@@ -19,10 +19,11 @@ from torch import Tensor
 
 from dg_lsp.model.networks.quanta import Format, Quanta, QuantizedError
 
-_TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_TILE = 3 << 20  # weights that are dequantised at a time, so that they stay in the CPU's cache
 # Rows of a bf16 product whose number the text decides, as an expert's: oneDNN compiles code for each size, which takes
-# longer than the product and 2 MB, and the rows that fill it up take less than dequantising the matrix.
-_SIZES = (64, 128, 256)
+# longer than the product and 2 MB, and the rows that fill it up take less than dequantising the matrix. And the weights
+# are put into oneDNN's order at each product, so as many rows as possible are multiplied at once.
+_SIZES = (64, 128, 192, 256, 384, 512)
 _STACKED = 16  # fp4 matrices that are dequantised together: their bytes become indices of four bytes each
 _BLOCK = 64  # outputs whose numbers torch's kernel interleaves, with AVX-512
 # A computed order of rows, shared by the matrices that are given the same rows.
@@ -168,8 +169,11 @@ class Packed(torch.nn.Module):
             found: Tensor = kernel(states, self.quanta[number], self.format.group, self.both[number])
             return found
         step = max(_TILE // self.inputs // _BLOCK, 1) * _BLOCK
-        tiles = (self.tile(number, slice(first, first + step)) for first in range(0, self.outputs, step))
-        return torch.cat([product_in_few_sizes(states, tile) for tile in tiles], 1)
+        found = states.new_empty(len(states), self.outputs)
+        for first in range(0, self.outputs, step):
+            outputs = slice(first, first + step)
+            found[:, outputs] = product_in_few_sizes(states, self.tile(number, outputs))
+        return found
 
     def tile(self, number: int, outputs: slice) -> Tensor:
         """Some outputs of a matrix in bf16 [inputs, outputs]; of the way "cpu", whole blocks of 64 outputs."""
@@ -203,8 +207,8 @@ def product_in_few_sizes(states: Tensor, matrix: Tensor) -> Tensor:
     """The product of `states` [rows, inputs], filled up with rows of zeros to parts of `_SIZES`, with a matrix."""
     rest = len(states) % _SIZES[-1]
     last = next(size for size in (0, *_SIZES) if size >= rest)
-    parts = F.pad(states, (0, 0, 0, last - rest)).split(_SIZES[-1])
-    return torch.cat([part @ matrix for part in parts])[: len(states)]
+    parts = [part @ matrix for part in F.pad(states, (0, 0, 0, last - rest)).split(_SIZES[-1])]
+    return (parts[0] if len(parts) == 1 else torch.cat(parts))[: len(states)]
 
 
 def product_of_each(
