@@ -94,7 +94,9 @@ class Settings:
         16,
         "bits of the experts' weights: 16 as in the checkpoint; 8 or 4 rounds them while it is loaded, so "
         "that the released checkpoint takes 17 GB instead of 50. The cost in quality has not been "
-        "measured",
+        "measured. Of a GGUF file such as that of `coder`: 4 keeps its four bits, 8 takes eight for all matrices, "
+        "which reads two to five times as fast; 16 is 8 where the CPU multiplies bytes and that takes at most an "
+        "eighth of the machine's memory, else 4",
         machine=True,
     )
     threads: int = _option(

@@ -249,8 +249,9 @@ def _load(
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
         with memory.loading(progress):
-            memory.check(path, settings.place, budget, settings.weight_bits)
-            model = load_checkpoint(settings.checkpoint, settings.device, progress, bits=settings.weight_bits)
+            bits = memory.bits_for(path, settings.place, settings.weight_bits)
+            memory.check(path, settings.place, budget, bits)
+            model = load_checkpoint(settings.checkpoint, settings.device, progress, bits=bits)
     except CheckpointError as error:
         raise EngineError(str(error)) from error
     _give_back()  # of a GGUF file, whose matrices are made in threads, nearly as much as the weights take

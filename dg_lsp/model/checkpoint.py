@@ -89,8 +89,8 @@ def load_checkpoint(
 ) -> Checkpoint:
     """Load the checkpoint `name` ("embedded", "small", a directory or a hub name) onto `device`.
 
-    progress: called with a few words before each part of the work. bits: of the experts' weights; 16 keeps those of the
-    files, 8 and 4 round them.
+    progress: called with a few words before each part of the work. bits: of the experts' weights, or of the matrices of
+    a causal GGUF file; 16 keeps those of the files, 8 and 4 round them, but no matrix of a file in few bits to fewer.
 
     1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
     misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
@@ -110,7 +110,7 @@ def load_checkpoint(
     tokenizer = _load_tokenizer(source)
     if kind != GEMMA and not keeps_text(tokenizer):
         raise CheckpointError(f"the tokenizer of {path} changes text, so no file could be filled with it")
-    if kind != GEMMA and bits != 16:
+    if kind != GEMMA and bits != 16 and not isinstance(source, GgufFile):
         raise CheckpointError(
             f"{path} holds a {kind!r} model, whose weights are not rounded; set weightBits to 16"
         )
@@ -137,7 +137,8 @@ def _load_network(path: Path, source: Source, device: str, bits: int) -> Any:
     elif kind_of(source) == GEMMA and is_compressed(path):
         network = load_compressed(path, device, bits)
     else:
-        network = load_network(source, device) if bits == 16 else load_quantised(path, device, bits)
+        kept = bits == 16 or isinstance(source, GgufFile)
+        network = load_network(source, device, bits) if kept else load_quantised(path, device, bits)
     pack(network)
     return network
 

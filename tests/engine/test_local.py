@@ -18,6 +18,7 @@ import psutil
 import pytest
 import torch
 
+from dg_lsp.checkpoints import find_directory
 from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
 from dg_lsp.engine.memory import loading, of_cgroup
@@ -28,6 +29,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import OFF, Draft, Fill, Infill
+from tests.model.gguf_files import source, tensors_of, write
 from tests.model.tiny import save_checkpoint
 from tests.waiting import until
 
@@ -462,6 +464,8 @@ def test_a_container_s_limit_counts_as_well_as_the_machine(tmp_path: Path) -> No
         (folder / "memory.current").write_text(str(used))
         (folder / "memory.stat").write_text("anon 1\ninactive_file 50\n")
     assert of_cgroup(tmp_path / "fs", tmp_path / "own") == 350
+    assert memory.total(tmp_path / "fs", tmp_path / "own") == 1000
+    assert memory.total(tmp_path / "fs", tmp_path / "none") > 1000
     assert of_cgroup(tmp_path / "fs", tmp_path / "none") is None
 
 
@@ -510,6 +514,22 @@ def test_what_is_spread_over_all_cards_may_take_the_memory_of_all(monkeypatch: p
     for limit in (100, 30):
         monkeypatch.setattr(memory, "of_cgroup", lambda limit=limit: limit)
         assert memory.free("balanced") == (12 + limit, "this machine with its GPUs")
+
+
+def test_a_gguf_file_is_read_in_eight_bits_where_that_is_faster_and_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "net.gguf", tensors_of(source("qwen2"), "qwen2"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for in_bytes, total, wanted in ((True, 1 << 40, 8), (True, 1 << 10, 16), (False, 1 << 40, 16)):
+        monkeypatch.setattr("dg_lsp.model.networks.eight.multiplies_bytes", lambda found=in_bytes: found)
+        monkeypatch.setattr(memory, "total", lambda found=total: found)
+        for device in ("cpu", "auto"):
+            assert memory.bits_for(path, device, 16) == wanted
+            assert memory.needed(path, device) == memory.needed(path, device, bits=wanted)
+        assert memory.bits_for(path, "cpu", 4) == 4
+        assert memory.bits_for(find_directory("embedded"), "cpu", 16) == 16
+    assert memory.needed(path, "cpu", bits=8) > memory.needed(path, "cpu", bits=4)
 
 
 def test_the_memory_on_a_cpu_is_that_of_this_process() -> None:

@@ -194,7 +194,7 @@ def test_a_toy_network_is_loaded_by_its_entry(directory: Path, monkeypatch: pyte
     (directory / "config.json").write_text(json.dumps(config | {"model_type": "toy"}))
     toy: Any = torch.nn.Linear(1, 1)
     monkeypatch.setitem(
-        NETWORKS, "toy", lambda path, device: toy if (path, device) == (directory, "cpu") else 0
+        NETWORKS, "toy", lambda path, device, _: toy if (path, device) == (directory, "cpu") else 0
     )
     assert load_network(directory, "cpu") is toy
 

@@ -68,7 +68,16 @@ def test_blocks_of_six_bits_hold_what_gguf_reads_in_them() -> None:
     )
 
 
-@pytest.mark.parametrize("rows", [1, 8, 33])
+@pytest.mark.parametrize("kind", [Kind.Q4_0, Kind.Q4_1, Kind.Q4_K])
+def test_blocks_of_four_bits_hold_what_gguf_reads_in_them(kind: Kind) -> None:
+    weight = np.random.default_rng(2).standard_normal((64, 512)).astype(np.float32)
+    raw = blocks_of(weight, kind)
+    assert torch.equal(
+        blocks.weights_of(kind, torch.from_numpy(raw)), torch.from_numpy(dequantize(raw, kind))
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 8, 33, 300])
 @pytest.mark.parametrize("kind", [Kind.Q4_K, Kind.Q8_0])
 @pytest.mark.parametrize("in_bytes", [False, True])
 @torch.inference_mode()
@@ -107,7 +116,7 @@ def test_states_of_zeros_and_of_any_size_are_multiplied() -> None:
         assert bool(((made.product(states).float() - wanted).abs() <= 1e-2 * wanted.abs().max()).all())
 
 
-def same_values(opened: Any) -> Any:
+def same_values(opened: Any, bits: int) -> Any:
     """transformers' network in fp32 with the values that matrices in few bits hold."""
     reference = read_network(opened.path, dtype=torch.float32).eval()
     for stored in opened.tensors.values():
@@ -115,7 +124,7 @@ def same_values(opened: Any) -> Any:
         if own != "weight" or not isinstance(reference.get_submodule(name), torch.nn.Linear):
             continue
         raw = opened.read(stored)
-        if blocks.has_four_bits(stored.kind):
+        if bits != 8 and blocks.has_four_bits(stored.kind):
             values = blocks.quanta_of(stored.kind, raw).dequantised()[0]
         else:
             values = Eight.of([blocks.weights_of(stored.kind, raw)], stored.shape, CPU).dequantised()
@@ -123,13 +132,18 @@ def same_values(opened: Any) -> Any:
     return reference
 
 
+@pytest.mark.parametrize("bits", [16, 8])
 @torch.inference_mode()
-def test_the_logits_are_as_near_to_those_of_the_same_values_in_fp32_as_bf16_is(mixed: Path) -> None:
+def test_the_logits_are_as_near_to_those_of_the_same_values_in_fp32_as_bf16_is(
+    mixed: Path, bits: int
+) -> None:
     opened = read_gguf(mixed)
-    network = load_gguf(opened, CPU, torch.float32)
+    network = load_gguf(opened, CPU, torch.float32, bits)
     kinds = {name: type(m.matrix) for name, m in network.named_modules() if isinstance(m, QuantizedLinear)}
-    assert len(kinds) == 6 * 2 + 1 and {*kinds.values()} == {Packed, Eight}  # two of seven are joined
-    reference = same_values(opened)
+    # Two of seven are joined where they are in four bits.
+    assert len(kinds) == (7 if bits == 8 else 6) * 2 + 1
+    assert {*kinds.values()} == ({Eight} if bits == 8 else {Packed, Eight})
+    reference = same_values(opened, bits)
     wanted = reference(input_ids=TOKENS).logits
     few = network.trial(TOKENS[:, :5])
     found, in_bf16 = network.trial(TOKENS), reference.bfloat16()(input_ids=TOKENS).logits

@@ -133,8 +133,13 @@ def weights_of(kind: Kind, raw: Tensor) -> Tensor:
     """The weights of the rows `raw`, uint8 [rows, bytes], in fp32 [rows, inputs], exactly as the blocks define them."""
     if kind in PLAIN:
         return raw.view(PLAIN[kind]).float()
+    blocks = raw.view(-1, GGML_QUANT_SIZES[kind][1])
     if kind == Kind.Q6_K:
-        return _q6_k(raw.view(-1, GGML_QUANT_SIZES[kind][1])).view(len(raw), -1)
+        return _q6_k(blocks).view(len(raw), -1)
+    if parts := _LAYOUTS[kind].parts:
+        numbers, scale, least = parts(blocks)
+        numbers = numbers.unflatten(1, (scale.shape[1], -1))
+        return torch.addcmul(least[:, :, None], numbers, scale[:, :, None]).view(len(raw), -1)
     return torch.from_numpy(dequantize(raw.numpy(), kind))
 
 

@@ -10,6 +10,9 @@ from torch import Tensor
 from dg_lsp.model.networks.stacks import many_rows
 
 _TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_ROWS = (
+    128  # that are multiplied at once as bytes: what is new for each operation on more does not fit the cache
+)
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
 
 
@@ -61,7 +64,8 @@ class Eight(torch.nn.Module):
     def product(self, states: Tensor) -> Tensor:
         """The product of bf16 `states` [rows, inputs] with the matrix."""
         if self.in_bytes:
-            return self._product_in_bytes(states)
+            parts = [self._product_in_bytes(some) for some in states.split(_ROWS)]
+            return parts[0] if len(parts) == 1 else torch.cat(parts)
         if len(states) < self.many and hasattr(torch.ops.aten, "_weight_int8pack_mm"):
             few: Tensor = torch.ops.aten._weight_int8pack_mm(states, self.numbers, self.scale)
             return few

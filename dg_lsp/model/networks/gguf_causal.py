@@ -1,4 +1,4 @@
-"""Causal networks of GGUF files, their blocks as they are: four bits stay four, others become eight.
+"""Causal networks of GGUF files, their blocks as they are: four bits stay four, others become eight; or all of eight.
 
 transformers' own Llama or Qwen2 is made without weights and its matrices are replaced; nothing is ever in bf16 as a
 whole. Every tensor of the file must be one of the network's, and every one of the network's must be in the file. The
@@ -103,8 +103,8 @@ def config_of(opened: GgufFile) -> Any:
     )
 
 
-def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Causal:
-    """The network in `opened` on `device`, its states and norms in `dtype`.
+def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype, bits: int = 16) -> Causal:
+    """The network in `opened` on `device`, its states and norms in `dtype`; with 8 `bits` no matrix stays in four.
 
     Raises:
         CheckpointError: a tensor is missing, unknown, misshapen, or holds scales that are lost.
@@ -117,7 +117,7 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype) -> Cau
     for name, stored in sources.items():
         if stored.shape != wanted[name]:
             raise opened.error(f"{stored.name} has the shape {stored.shape} instead of {wanted[name]}")
-    made = _Making(opened, network, device, dtype)
+    made = _Making(opened, network, device, dtype, bits)
     for name, value in zip(sources, _in_threads(made.read, sources), strict=True):
         made.put(name, value)
     if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
@@ -202,8 +202,11 @@ def _all_names(layers: int) -> Iterator[str]:
 class _Making:
     """A network without weights, whose tensors are set one by one."""
 
-    def __init__(self, opened: GgufFile, network: Any, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, opened: GgufFile, network: Any, device: torch.device, dtype: torch.dtype, bits: int = 16
+    ) -> None:
         self._opened, self._network, self._device, self._dtype = opened, network, device, dtype
+        self._bits = bits
         try:
             best_way(device, blocks.FOUR)
         except QuantizedError as error:
@@ -257,7 +260,7 @@ class _Making:
 
     def _matrix(self, parent: str, stored: Stored) -> Packed | Eight:
         pieces = self._rows(parent, stored)
-        if blocks.has_four_bits(stored.kind):
+        if self._bits != 8 and blocks.has_four_bits(stored.kind):
             quanta = (blocks.quanta_of(stored.kind, piece.to(self._device)) for piece in pieces)
             return Packed.joined(Packed.of(some) for some in quanta)
         weights = (blocks.weights_of(stored.kind, piece) for piece in pieces)

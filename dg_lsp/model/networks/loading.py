@@ -106,8 +106,10 @@ def open_source(path: Path) -> Source:
     return read_gguf(path) if path.suffix == GGUF else path
 
 
-def load_network(source: Source, device: str) -> Any:
+def load_network(source: Source, device: str, bits: int = 16) -> Any:
     """The network in `source`, a folder or a GGUF file, on `device`; NETWORKS says how it is loaded.
+
+    bits: 8 puts all matrices of a causal GGUF file in eight bits.
 
     Raises:
         CheckpointError: a weight is missing, unexpected or misshapen, there is not enough memory, or there
@@ -119,7 +121,7 @@ def load_network(source: Source, device: str) -> Any:
         raise CheckpointError(f"{path} has no *.safetensors file, and no other format is read; {FETCH_AGAIN}")
     logging.disable_progress_bar()  # it would break into our own progress line
     try:
-        return NETWORKS[kind_of(source)](source, device).eval()
+        return NETWORKS[kind_of(source)](source, device, bits).eval()
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
@@ -145,7 +147,7 @@ def kind_of(source: Source) -> str:
     return str(kind)
 
 
-def _load_gemma(path: Source, device: str) -> Any:
+def _load_gemma(path: Source, device: str, _: int) -> Any:
     """DiffusionGemma without its vision tower; with `cuda+graphs` its decoder passes are replayed."""
     if isinstance(path, GgufFile):
         raise path.error("DiffusionGemma of a GGUF file is loaded by gguf_gemma.py")
@@ -172,8 +174,8 @@ def _load_gemma(path: Source, device: str) -> Any:
     return network
 
 
-def _load_causal(path: Source, device: str) -> Any:
-    """A causal network by transformers' own class; that of a GGUF file with its blocks as they are."""
+def _load_causal(path: Source, device: str, bits: int) -> Any:
+    """A causal network by transformers' own class; that of a GGUF file with its blocks as they are or in eight bits."""
     if "+" in device:
         raise CheckpointError(f"a causal network is not split: use cpu, cuda or balanced instead of {device}")
     placed = device_map(device)
@@ -182,7 +184,7 @@ def _load_causal(path: Source, device: str) -> Any:
             raise CheckpointError(f"{path.path} stays on one device; use --device cuda, cpu or auto")
         place = torch.device(placed[""])
         slow = place.type == "cpu" and torch.backends.cpu.get_cpu_capability() in _SLOW
-        return load_gguf(path, place, torch.float32 if slow else torch.bfloat16)
+        return load_gguf(path, place, torch.float32 if slow else torch.bfloat16, bits)
     network, info = read_network(
         path,
         dtype=number_type(path, placed),
@@ -202,8 +204,9 @@ def _refuse_faults(path: Path, info: Mapping[str, Any]) -> None:
         raise CheckpointError(f"the weights of {path} do not fit its config ({listed}); {FETCH_AGAIN}")
 
 
-# How a network is loaded from a path onto a device, by its type in config.json. A new one is a file and an entry here.
-NETWORKS: dict[str, Callable[[Source, str], Any]] = {
+# How a network is loaded from a path onto a device in some bits, by its type in config.json. A new one is a file and an
+# entry here.
+NETWORKS: dict[str, Callable[[Source, str, int], Any]] = {
     "diffusion_gemma": _load_gemma,
     **dict.fromkeys(FAMILY, _load_causal),
 }
