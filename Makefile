@@ -13,10 +13,9 @@ demo: .venv/ready
 check: lint
 	$(BIN)/pytest -n auto -m "not slow" --ignore tests/editors
 
-# Everything but the mutants; few tests that fail are tried once more, alone. One file more at once than there are cores,
-# since many tests wait.
+# Everything but the mutants; few tests that fail are tried once more, alone.
 test: lint
-	$(BIN)/python -m tests.again -n $$(($$(nproc) + 1))
+	$(BIN)/python -m tests.again -n auto
 
 lint: .venv/ready
 	$(BIN)/ruff check .
