@@ -7,7 +7,8 @@ from dg_lsp.text.messages import Infill
 
 
 @pytest.mark.parametrize(
-    ("text", "refusal"), [("got != 5", ""), ("got != 5 {", ""), ("got != 5 {}; }", "it does not fit its place")]
+    ("text", "refusal"),
+    [("got != 5", ""), ("got != 5 {", ""), ("got != 5 {}; }", "it does not fit its place")],
 )
 def test_a_header_may_be_cut_in_front_of_its_body(text: str, refusal: str) -> None:
     request = Infill("package p\n\nfunc F(got int) {\n\tif ", "\n}\n", "go", kind="expression", indent="\t")

@@ -22,21 +22,27 @@ TOKENS = torch.randint(VOCABULARY, (90,), generator=torch.Generator().manual_see
 
 
 @pytest.fixture(
-    params=[("qwen2", {}), ("qwen2", MIXED), ("llama", {}), ("llama biased", MIXED)],
-    ids=["qwen2", "qwen2 mixed", "llama", "llama biased"],
+    params=[
+        ("qwen2", {}, 16),
+        ("qwen2", MIXED, 16),
+        ("qwen2", MIXED, 8),
+        ("llama", {}, 16),
+        ("llama biased", MIXED, 16),
+    ],
+    ids=["qwen2", "qwen2 mixed", "qwen2 in eight bits", "llama", "llama biased"],
 )
 def both(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Causal, Causal]:
     """A network with joined layers, and the same one with those of transformers."""
-    kind, kinds = request.param
+    kind, kinds, bits = request.param
     architecture = kind.split()[0]
     opened = read_gguf(
         write(tmp_path / "net.gguf", tensors_of(source(kind), architecture), architecture, kinds, Kind.Q4_K)
     )
-    joined = load_gguf(opened, CPU, torch.bfloat16)
+    joined = load_gguf(opened, CPU, torch.bfloat16, bits)
     monkeypatch.setattr(gguf_causal, "join_layers", lambda _: None)
-    return joined, load_gguf(opened, CPU, torch.bfloat16)
+    return joined, load_gguf(opened, CPU, torch.bfloat16, bits)
 
 
 def read(network: Causal, prefix: int, pieces: list[list[int]]) -> Any:

@@ -1,7 +1,8 @@
 """A matrix in eight bits, such as that of a linear layer, and its products. Knows tensors only."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +14,7 @@ _TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in 
 _ROWS = (
     128  # that are multiplied at once as bytes: what is new for each operation on more does not fit the cache
 )
+_FEW = 16  # rows whose products with several matrices are small enough to be put side by side
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
 
 
@@ -51,6 +53,11 @@ class Eight(torch.nn.Module):
         assert first == shape[0]
         return cls(numbers, scale)
 
+    @staticmethod
+    def joined(matrices: Iterable["Eight"]) -> "Beside":
+        """The outputs of all `matrices` in turn; oneDNN's order does not allow one matrix of them."""
+        return Beside([*matrices])
+
     def dequantised(self) -> Tensor:
         """The weights in fp32 [outputs, inputs], exactly as they are stored."""
         numbers = self.numbers
@@ -64,7 +71,7 @@ class Eight(torch.nn.Module):
     def product(self, states: Tensor) -> Tensor:
         """The product of bf16 `states` [rows, inputs] with the matrix."""
         if self.in_bytes:
-            parts = [self._product_in_bytes(some) for some in states.split(_ROWS)]
+            parts = [_products_in_bytes(some, [self]) for some in states.split(_ROWS)]
             return parts[0] if len(parts) == 1 else torch.cat(parts)
         if len(states) < self.many and hasattr(torch.ops.aten, "_weight_int8pack_mm"):
             few: Tensor = torch.ops.aten._weight_int8pack_mm(states, self.numbers, self.scale)
@@ -74,16 +81,34 @@ class Eight(torch.nn.Module):
         # Scaled before the product, not behind it, so that the product is rounded once.
         return torch.cat([F.linear(states, tile.to(states.dtype).mul_(scale)) for tile, scale in tiles], 1)
 
-    def _product_in_bytes(self, states: Tensor) -> Tensor:
-        """The product of states as whole numbers: the largest of each row is _LEVELS or its negative.
 
-        One product has the high bytes of all rows and the low ones, which are -128 to 127.
-        """
-        size = states.abs().amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
-        whole = states.div(size).round_().to(torch.int16)
-        parts = torch.cat([(whole + 128) >> 8, whole]).to(torch.int8)
-        high, low = _product_of_bytes(parts, self.numbers, *self._factors).chunk(2)
-        return low.add_(high, alpha=256).mul_(size).to(states.dtype)
+class Beside(torch.nn.Module):
+    """Matrices in eight bits that read the same states, as one matrix with the outputs of all in turn."""
+
+    def __init__(self, matrices: Sequence[Eight]) -> None:
+        super().__init__()
+        self.matrices = torch.nn.ModuleList(matrices)
+        self.inputs, self.outputs = matrices[0].inputs, sum(matrix.outputs for matrix in matrices)
+
+    def product(self, states: Tensor) -> Tensor:
+        """The product of bf16 `states` [rows, inputs] with the matrix; few states become whole numbers only once."""
+        matrices: Any = self.matrices
+        if len(states) <= _FEW and matrices[0].in_bytes:
+            return _products_in_bytes(states, matrices)
+        return torch.cat([matrix.product(states) for matrix in matrices], 1)
+
+
+def _products_in_bytes(states: Tensor, matrices: Sequence[Eight]) -> Tensor:
+    """The products of states as whole numbers with `matrices`: the largest of each row is _LEVELS or its negative.
+
+    One product has the high bytes of all rows and the low ones, which are -128 to 127.
+    """
+    size = states.abs().amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
+    whole = states.div(size).round_().to(torch.int16)
+    parts = torch.cat([(whole + 128) >> 8, whole]).to(torch.int8)
+    found = [_product_of_bytes(parts, matrix.numbers, *matrix._factors) for matrix in matrices]
+    high, low = (found[0] if len(found) == 1 else torch.cat(found, 1)).chunk(2)
+    return low.add_(high, alpha=256).mul_(size).to(states.dtype)
 
 
 @lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from dg_lsp.model.networks.attention import grouped_attention
+from dg_lsp.model.networks.eight import Eight
 from dg_lsp.model.networks.quantized import QuantizedLinear
 from dg_lsp.model.networks.stacks import Packed
 
@@ -30,7 +31,7 @@ def join_layers(model: Any) -> None:
 
 
 class Joined(Module):
-    """The outputs in turn of `linears`, which read the same states; neighbours in four bits become one matrix."""
+    """The outputs in turn of `linears`, which read the same states; neighbours in as many bits become one matrix."""
 
     def __init__(self, linears: Sequence[Any]) -> None:
         super().__init__()
@@ -38,11 +39,11 @@ class Joined(Module):
         self.bias = None if biases[0] is None else torch.nn.Parameter(torch.cat(biases), False)
         for linear in linears:
             linear.bias = None
-        for can_join, some in groupby(linears, _can_join):
-            if can_join:
-                self.parts.append(QuantizedLinear(Packed.joined(linear.matrix for linear in some)))
-            else:
+        for kind, some in groupby(linears, _kind):
+            if kind is None:
                 self.parts.extend(some)
+            else:
+                self.parts.append(QuantizedLinear(kind.joined(linear.matrix for linear in some)))
 
     def forward(self, states: Tensor) -> Tensor:
         """[..., inputs] -> [..., outputs of all]."""
@@ -51,10 +52,11 @@ class Joined(Module):
         return found if self.bias is None else found.add_(self.bias)
 
 
-def _can_join(linear: Any) -> bool:
-    """Return whether the matrix of `linear` is in four bits and in whole blocks of outputs."""
+def _kind(linear: Any) -> Any:
+    """Return the class of the matrix of `linear`; None where it cannot be joined, as four bits in part of a block."""
     matrix = linear.matrix if isinstance(linear, QuantizedLinear) else None
-    return isinstance(matrix, Packed) and matrix.way == "cpu" and matrix.outputs % _BLOCK == 0
+    is_whole = isinstance(matrix, Packed) and matrix.way == "cpu" and matrix.outputs % _BLOCK == 0
+    return type(matrix) if is_whole or isinstance(matrix, Eight) else None
 
 
 class Norm(Module):

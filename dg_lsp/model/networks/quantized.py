@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dg_lsp.model.networks.eight import Eight
+from dg_lsp.model.networks.eight import Beside, Eight
 from dg_lsp.model.networks.stacks import Float4, Packed
 
 _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
@@ -15,7 +15,7 @@ _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at
 class QuantizedLinear(torch.nn.Module):
     """A linear layer whose matrix is in few bits."""
 
-    def __init__(self, matrix: Packed | Eight, bias: Tensor | None = None) -> None:
+    def __init__(self, matrix: Packed | Eight | Beside, bias: Tensor | None = None) -> None:
         super().__init__()
         self.matrix, self.bias = matrix, bias
         self.in_features, self.out_features = matrix.inputs, matrix.outputs
