@@ -20,11 +20,12 @@ from tests.server.test_app import (
     actions,
     changed,
     fill,
+    quick,
     start,
 )
 from tests.server.wire import Wire
 
-__all__ = ["start"]
+__all__ = ["quick", "start"]
 FILES = ("text/gaps/gap.py", "server/handlers/target.py", "text/fills/confirm.py")
 CLIENTS = {
     "asks": {**RESOLVES, **APPLIES, **ASKS},
