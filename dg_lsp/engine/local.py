@@ -230,6 +230,7 @@ def _load(
     # torch reads these variables when it is imported.
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    cores = Cores(settings.threads)  # which sees during the imports how many of them are free
     progress("importing torch")
     import torch  # noqa: PLC0415  (slow to import, and a client needs none)
 
@@ -243,7 +244,6 @@ def _load(
     # Numbers below 1e-38 count as zero in this thread, and in those that compute for it, which begin later: the softmax
     # of attention scores that are far apart takes a fifth of the time.
     torch.set_flush_denormal(True)
-    cores = Cores(settings.threads)
     torch.set_num_threads(cores.threads())
     budget = cache_budget(settings)
     try:
