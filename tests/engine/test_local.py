@@ -489,6 +489,21 @@ def test_a_text_that_takes_too_long_to_check_is_refused_with_the_reason() -> Non
     assert isinstance(fill, Fill) and "takes too long" in fill.refusal
 
 
+def test_free_cores_are_counted_during_the_imports_so_that_all_of_them_load(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said, before, real = list[str](), list[list[str]](), memory.Cores
+
+    def begin(most: int) -> Any:
+        before.append([*said])
+        return real(most)
+
+    monkeypatch.setattr(local, "Cores", begin)
+    engine = LocalEngine.open(Settings(checkpoint="embedded", device="cpu"), said.append)
+    asyncio.run(engine.close())
+    assert before == [[]] and "importing torch" in said
+
+
 @pytest.mark.parametrize(
     ("device", "megabytes"),
     [("auto", 4096), ("cuda:1", 4096), ("cuda+cpu:3", 4096), ("cpu", 192), ("cpu+disk:8", 192)],

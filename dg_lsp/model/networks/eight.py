@@ -11,10 +11,9 @@ from torch import Tensor
 from dg_lsp.model.networks.stacks import many_rows
 
 _TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in the CPU's cache
-_ROWS = (
-    128  # that are multiplied at once as bytes: what is new for each operation on more does not fit the cache
-)
-_FEW = 16  # rows whose products with several matrices are small enough to be put side by side
+# Rows that are multiplied at once as bytes: what each operation on more of them writes does not fit the cache. And rows
+# whose products with several matrices are small enough to be put side by side.
+_ROWS, _FEW = 128, 16
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
 
 
