@@ -17,14 +17,23 @@ PROBLEM = {
 }
 
 
-def test_each_line_that_is_not_blank_is_a_task_whose_truth_passes(tmp_path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("options", "truths"),
+    [
+        ((), ["    c = a + b", "    return c"]),
+        (("--several",), ["    c = a + b", "    c = a + b\n\n    return c", "    return c"]),
+    ],
+)
+def test_each_line_that_is_not_blank_is_a_task_whose_truth_passes(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], truths: list[str]
+):
     problems, out = tmp_path / "problems.jsonl.gz", tmp_path / "tasks.jsonl"
     with gzip.open(problems, "wt") as stream:
         stream.write(json.dumps(PROBLEM) + "\n")
-    monkeypatch.setattr("sys.argv", ["humaneval", str(problems), str(out)])
+    monkeypatch.setattr("sys.argv", ["humaneval", str(problems), str(out), *options])
     humaneval.main()
     tasks = read_tasks(out)
-    assert [task.case.truth for task in tasks] == ["    c = a + b", "    return c"]
+    assert [task.case.truth for task in tasks] == truths
     whole = PROBLEM["prompt"] + PROBLEM["canonical_solution"]
     for task in tasks:
         data, gap = task.case.document.data.decode(), task.case.gap

@@ -427,6 +427,17 @@ def test_where_more_bodies_are_wanted_others_are_written_greedily(
     assert len(lines(model, BODY)[1]) == 4
 
 
+@pytest.mark.parametrize("kind", ["function_body", "span"])
+def test_the_statement_that_an_unfinished_text_ends_in_is_left_out(kind: Kind) -> None:
+    request, text = replace(BODY, kind=kind), "a = 1\n    b = le"
+    assert body_source.body_of(request, text).text == text, "it parses"
+    begun = body_source.beginning_of(request, text)
+    assert begun.text == "a = 1" and begun.shortened and not begun.refusal
+    ended = f"{text}n(a)\n\n\nclass A: ..."
+    assert body_source.beginning_of(BODY, ended) == body_source.body_of(BODY, ended)
+    assert body_source.beginning_of(request, "le").text == "le", "no more has been written"
+
+
 def test_a_body_stops_at_the_deadline_with_the_likeliest_beginning(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -183,6 +183,13 @@ def test_the_middle_begins_with_the_item_that_the_gap_is_in(prefix: str, begins:
     assert prefix[item_start(prefix) :] == begins
 
 
+def test_the_middle_of_a_span_begins_with_its_line() -> None:
+    tokenizer = tokenizer_with(names_of("Qwen2.5-Coder, Qwen3-Coder"))
+    for head in ("", "    ", "    x = "):
+        span = replace(REQUEST, prefix=f"{TOP}{ITEM}\n{head}", kind="span")
+        assert span.prefix[frame_of(tokenizer, "fim", 0, span).cut :] == head
+
+
 @pytest.mark.parametrize("context", [(), (Piece("a.py", "def g(b): ...\n"), Piece("b.py", "b = 2\n"))])
 def test_all_before_the_item_stays_while_one_types_in_it(
     model: Checkpoint, context: tuple[Piece, ...]

@@ -1,8 +1,8 @@
 """The style `fim`, for a network that was trained on fill-in-the-middle: it sees both sides of a gap.
 
 The text above the gap's item, pieces of other files, the text behind the gap, and then the item up to the gap as the
-beginning of the middle. While one types in an item, a token is only ever added behind those that are cached; where a
-piece changes, the text above the item stays cached.
+beginning of the middle; of a span only its line. While one types in an item, a token is only ever added behind those
+that are cached; where a piece changes, the text above the item stays cached.
 """
 
 import re
@@ -102,13 +102,17 @@ def near_suffix(suffix: str, most: int = _SUFFIX) -> str:
     return suffix[: end or most]
 
 
+def line_start(prefix: str) -> int:
+    """Return where the line that `prefix` ends in begins."""
+    return max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+
+
 def item_start(prefix: str) -> int:
     """Return where the top-level item that `prefix` ends in begins; 0 if it has no other item before it.
 
     The line that `prefix` ends in begins no item yet: with its first letter all would be read again.
     """
-    line = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
-    starts = [found.end() for found in _ITEM.finditer(prefix, 0, line)]
+    starts = [found.end() for found in _ITEM.finditer(prefix, 0, line_start(prefix))]
     return starts[-1] if starts else 0
 
 
@@ -136,7 +140,9 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     if not family.middle:
         return Frame((*opening, *behind, prefix, *pieces))
     between = (*pieces, *behind, special(tokenizer, family.middle))
-    return Frame((*opening, prefix), cut=item_start(request.prefix), between=between)
+    # The end of a span is known by the text behind it only, and found more often from a middle that begins with it.
+    start = line_start if request.kind == "span" else item_start
+    return Frame((*opening, prefix), cut=start(request.prefix), between=between)
 
 
 def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:

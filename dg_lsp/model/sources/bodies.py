@@ -151,7 +151,7 @@ class _UpToEnd:
         best = sorted(self.ended.values(), key=lambda pair: (bool(pair[1].refusal), -pair[0]))
         found = [fill for _, fill in best]
         if rows and all(fill.refusal for fill in found):
-            found.append(_fill_of(self.request, rows[0].text))
+            found.append(beginning_of(self.request, rows[0].text))
         return found
 
 
@@ -216,8 +216,10 @@ class _Greedy:
         """Return all texts; one that has not ended is left as it is, a docstring with its first sentence."""
         for number, row in enumerate(rows):
             if number not in self.done:
-                text = first_sentence(row.text) if self.request.kind == "docstring" else row.text
-                self.done[number] = _fill_of(self.request, text)
+                prose = self.request.kind == "docstring"
+                text = first_sentence(row.text)
+                begun = _fill_of(self.request, text) if prose else beginning_of(self.request, row.text)
+                self.done[number] = begun
         return [self.done[number] for number in range(len(rows))]
 
 
@@ -235,13 +237,24 @@ def body_of(request: Infill, text: str) -> Fill:
     return _fill_of(request, _kept(request, text))
 
 
+def beginning_of(request: Infill, text: str) -> Fill:
+    """The same of an unfinished text, without the statement that it ends in: that may parse, but is cut."""
+    kept = _kept(request, text)
+    return (_shortened(request, text) if kept == text else None) or _fill_of(request, kept)
+
+
 def _fill_of(request: Infill, text: str) -> Fill:
-    """A written text as a Fill: all of it, or the longest beginning of a body that can be shown."""
+    """A written text as a Fill: all of it, or the longest beginning that can be shown."""
     whole = fitted(request, text)
-    short = shorten(request, whole.text) if whole.refusal else ""
-    if short and not why_refused(request, short):
-        return Fill(short, reason="stable", source="drafted", shortened=True)
-    return whole
+    return (_shortened(request, text) if whole.refusal else None) or whole
+
+
+def _shortened(request: Infill, text: str) -> Fill | None:
+    """The longest beginning of `text` in whole statements, without all of it; None where none can be shown."""
+    short = shorten(request, fitted(request, text).text)
+    if not short or why_refused(request, short):
+        return None
+    return Fill(short, reason="stable", source="drafted", shortened=True)
 
 
 def _first_tokens(model: Checkpoint, request: Infill, logits: Tensor, again: str, count: int) -> list[int]:

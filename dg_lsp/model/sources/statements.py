@@ -11,7 +11,7 @@ from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.plan import plan_for
-from dg_lsp.model.sources.bodies import body_of
+from dg_lsp.model.sources.bodies import beginning_of
 from dg_lsp.model.task import Task
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.stitch import goes_round
@@ -47,7 +47,7 @@ def spans(task: Task) -> Generator[Draft, None, list[Candidate]]:
     if written.ended:
         fill = fitted(task.request, written.text)
     elif task.clock.is_over():
-        fill = body_of(task.request, written.text)
+        fill = beginning_of(task.request, written.text)
     else:
         fill = Fill("", parses=False, refusal="the model does not end the text")
     return candidates_of("drafted", [fill])

@@ -129,11 +129,14 @@ def go_on(request: Infill, before: str, more: str) -> Written:
 
 @bounded
 def shorten(request: Infill, fill: str) -> str:
-    """Return the longest beginning of a body `fill` in whole statements that adds no fault; empty if there is none.
+    """Return the longest beginning of `fill` in whole statements that adds no fault; empty if there is none.
+
+    `fill` is that of a body or a span.
 
     `a = 1\nb = (` becomes `a = 1`. A statement that the next line continues does not count, though it may parse.
     """
-    starts = _beginnings(site_of(request).language, fill) if request.kind in BODIES else ()
+    several = request.kind in (*BODIES, "span")
+    starts = _beginnings(site_of(request).language, fill) if several else ()
     return next((text for text in starts if not faults_of(request, text)), "")
 
 
