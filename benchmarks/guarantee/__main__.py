@@ -1,6 +1,7 @@
 """Put texts that may harm, and true ones, into gaps at random places, and count what is broken or lost."""
 
 import argparse
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -57,9 +58,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--failures", metavar="FILE", help="write each cause of failures with its smallest cases"
     )
+    parser.add_argument(
+        "--written",
+        metavar="FILE",
+        help="put in the texts of a model, from a file of `python -m benchmarks.judge collect`",
+    )
     for name, default, sentence in (
         ("places", 200, "places for each language and form"),
-        ("texts", len(TEXTS), "how many of the texts that may harm are put in at each place"),
+        ("texts", len(TEXTS), "how many of the texts are put in at each place"),
         ("jobs", 1, "processes"),
         ("seed", 0, "of all that is random"),
     ):
@@ -78,13 +84,27 @@ def _portions(options: argparse.Namespace) -> Iterator[Portion]:
     names, forms = options.languages.split(","), options.forms.split(",")
     if strange := [n for n in names if n not in known_languages()] + [f for f in forms if f not in FORMS]:
         raise UsageError(f"no language and no form is called {', '.join(strange)}")
-    texts = min(max(options.texts, 0), len(TEXTS))
+    texts = _written(Path(options.written)) if options.written else TEXTS
+    count = min(max(options.texts, 0), len(texts))
     # All languages take turns, so that the reports of a run cover all of them.
     for number, first in enumerate(range(0, options.places, _AT_ONCE)):
         places = min(_AT_ONCE, options.places - first)
         for name in names:
             for form in forms:
-                yield Portion(name, form, number, places, texts, options.seed, given)
+                yield Portion(name, form, number, places, texts, count, options.seed, given)
+
+
+def _written(path: Path) -> tuple[str, ...]:
+    """The different texts in a file of records.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    try:
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return tuple(dict.fromkeys(text for record in records for text in record["texts"]))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UsageError(f"{path} is no file of `python -m benchmarks.judge collect` ({error!r})") from error
 
 
 def _measured(portions: Sequence[Portion], jobs: int) -> Iterator[Counts]:

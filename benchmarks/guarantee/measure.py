@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.gaps.sources import Corpus, find_corpus
 from benchmarks.gaps.valid import is_python
-from benchmarks.guarantee.answers import TEXTS, TRUTH, Answer, ask, opened
+from benchmarks.guarantee.answers import TRUTH, Answer, ask, opened
 from benchmarks.guarantee.places import Place, damaged_places, valid_places
 from benchmarks.guarantee.shrink import shrunk
 from dg_lsp.text.reasons import OutOfTime
@@ -30,14 +30,15 @@ Key = tuple[str, str, str, str]  # language, form, place, count
 class Portion:
     """Some places of one language: `number` is the portion's own, so that each has places of its own.
 
-    texts: how many of TEXTS are put in at each place, besides the truth.
+    count: how many of `texts` are put in at each place, besides the truth.
     """
 
     language: str
     form: str
     number: int
     places: int
-    texts: int
+    texts: tuple[str, ...]
+    count: int
     seed: int
     given: Mapping[str, Path]
 
@@ -100,7 +101,7 @@ def _answers(portion: Portion, counts: Counts) -> Iterator[Answer]:
         for place, cut in islice(choose(corpus.language, rng.choice(files), rng), min(EACH, left)):
             left -= 1
             counts.numbers[portion.language, portion.form, place.where, "places"] += 1
-            texts = rng.sample(TEXTS, portion.texts)
+            texts = rng.sample(portion.texts, portion.count)
             try:
                 yield from _asked(place, texts)
                 if cut is not None:

@@ -1,12 +1,13 @@
 """A text that takes too long to read is counted and named by the measurements, and never ends one."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.gaps.user_judge import judged
-from benchmarks.guarantee.__main__ import report
+from benchmarks.guarantee.__main__ import main, report
 from benchmarks.guarantee.answers import TEXTS, TRUTH, ask, opened
 from benchmarks.guarantee.judge import Claim, code_of, is_unbalanced, judge, read
 from benchmarks.guarantee.measure import Counts, Portion, measure
@@ -67,7 +68,7 @@ def test_an_edit_that_the_judge_cannot_read_is_no_harm_and_is_counted(slow: Slow
 
 def test_the_guarantee_survives_parses_that_are_stopped(slow: Slow, tmp_path: Path) -> None:
     (tmp_path / "shape.py").write_bytes(PYTHON * 2)
-    portion = Portion("python", "valid", 0, 20, len(TEXTS), 0, {"python": tmp_path})
+    portion = Portion("python", "valid", 0, 20, TEXTS, len(TEXTS), 0, {"python": tmp_path})
     whole = measure(portion)
     count = 0
 
@@ -92,10 +93,10 @@ def test_odd_places_are_in_files_that_the_grammar_cannot_parse(tmp_path: Path) -
     source = "class A {\n  void F(A? a) {\n    a = (ref b, out c) => b;\n    G();\n  }\n}\n"
     (tmp_path / "shape.cs").write_text(source * 12)
     (tmp_path / "odd.py").write_bytes(PYTHON * 2 + b"x = = 1\n")
-    counts = measure(Portion("csharp", "odd", 0, 5, 2, 0, {"csharp": tmp_path}))
+    counts = measure(Portion("csharp", "odd", 0, 5, TEXTS, 2, 0, {"csharp": tmp_path}))
     assert total(counts, "places") == 5 and total(counts, "broken") == 0
     # What the interpreter refuses is no odd file but a broken one.
-    assert total(measure(Portion("python", "odd", 0, 10, 2, 0, {"python": tmp_path})), "places") == 0
+    assert total(measure(Portion("python", "odd", 0, 10, TEXTS, 2, 0, {"python": tmp_path})), "places") == 0
 
 
 def test_an_unbalanced_edit_of_an_odd_file_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,3 +152,16 @@ def test_the_judge_knows_a_string_that_was_asked_for_by_its_line_where_the_tree_
 )
 def test_the_judge_balances_text_by_itself(text: str, unbalanced: bool) -> None:
     assert is_unbalanced(text.encode()) == unbalanced
+
+
+def test_a_guarantee_of_the_texts_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "shape.py").write_bytes(PYTHON * 2)
+    written = tmp_path / "records.jsonl"
+    options = ["--languages", "python", "--source", f"python={tmp_path}", "--forms", "valid", "--places", "4"]
+    written.write_text('{"texts": ["total", "None"]}\n{"texts": ["None"]}\n')
+    assert main([*options, "--written", str(written)]) == 0
+    assert re.search(r"^all +4 +8 ", capsys.readouterr().out, re.MULTILINE)
+    written.write_text("{}\n")
+    with pytest.raises(SystemExit):
+        main([*options, "--written", str(written)])
+    assert "benchmarks.judge collect" in capsys.readouterr().err
