@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from benchmarks import parser_of
-from benchmarks.judging import Example, examples, fit, fit_together
+from benchmarks.judging import Example, examples, fit, fit_together, load_as_engine
 from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
-from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
+from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.prompts import prompt
@@ -118,7 +118,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.do == "collect":
-        model = load_checkpoint(given.checkpoint, given.device)
+        model = load_as_engine(given.checkpoint, given.device)
         collect(given.name, given.folder.resolve(), given.out.resolve(), given.count, model)
     elif given.do == "fit":
         found = [e for out in given.out for *_, e in read(out)]

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from benchmarks import run_to_end
+from dg_lsp.checkpoints import find_directory
+from dg_lsp.engine import memory
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, checked, merge_candidates
-from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill, score_candidates, way_of
 from dg_lsp.model.judge import SITUATIONS, features, situation
@@ -30,6 +32,11 @@ class Example:
     texts: tuple[str, ...]
     rows: tuple[dict[str, float], ...]
     right: int
+
+
+def load_as_engine(name: str, device: str = "cpu") -> Checkpoint:
+    """Load the checkpoint `name` in as many bits as an engine does on this machine."""
+    return load_checkpoint(name, device, bits=memory.bits_for(find_directory(name), device, 16))
 
 
 def examples(model: Checkpoint, request: Infill, truth: str) -> Iterator[Example]:

@@ -19,9 +19,8 @@ import torch
 
 from benchmarks import parser_of
 from benchmarks.judge import hash_of
-from benchmarks.judging import examples
+from benchmarks.judging import examples, load_as_engine
 from dg_lsp.bench.holes import Case, case_at
-from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError
@@ -101,7 +100,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", default="small")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    model = load_checkpoint(given.checkpoint, "cpu")
+    model = load_as_engine(given.checkpoint)
     right, shown = list[bool](), list[bool]()
     for case, _ in zip(holes(given.folder.resolve(), given.language), range(given.count), strict=False):
         request = prompt.build(case.document, case.gap, Settings())
