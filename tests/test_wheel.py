@@ -133,7 +133,7 @@ def test_no_wheel_is_built_without_the_extension(tmp_path: Path) -> None:
 OFFLINE = {
     r"\S+/pip install uv": "true",
     r"\S+/uv pip install --python (\S+) --torch-backend cpu": r"\1/bin/pip install --quiet --no-deps --no-index",
-    r"\S+ fetch small": "true",
+    r"\S+ fetch coder": "true",
 }
 NVIM = ROOT / ".editors/nvim/bin/nvim"  # of `make editors`; without it a stand-in says its version
 ASK = """

@@ -62,7 +62,6 @@ _PARTS = {
 _LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 # llama.cpp turns neighbouring numbers of a head together, transformers those half a head apart.
 _TURNED = {"llama": ("self_attn.q_proj", "self_attn.k_proj")}
-ARCHITECTURES = ("llama", "qwen2")
 _MULTIPLE = 64  # outputs that are packed together
 _Value = Tensor | torch.nn.Module
 _log = logging.getLogger(__name__)
