@@ -734,6 +734,24 @@ def test_a_type_in_a_cast_is_offered_before_its_operand(
     assert filled(line, closers, text + " int")[1].startswith("<")
 
 
+@pytest.mark.parametrize(
+    ("language", "typed", "text"),
+    [
+        ("c", "void f(void) {\n    x = (", "char *"),
+        ("c", "void f(void) {\n    x = (ch", "ar *)y;"),
+        ("c", "int f(void) {\n    return (a == 0 || b == (u", "int8_t)c);"),
+        ("java", "class A { void f() {\n    x = (by", "te"),
+    ],
+)
+def test_a_cast_that_the_gap_itself_would_close_is_not_offered(language: str, typed: str, text: str) -> None:
+    document = Document("file:///m", language, 0, f"{typed}\n}}\n".encode())
+    gap = find_gap(document, len(typed.encode()))
+    assert gap.insert_after.startswith(")")
+    outcome = finish(document, gap, Fill(text))
+    assert outcome.edit is None and "a cast without an operand" in outcome.why
+    assert finish(document, gap, Fill("a + b" if typed.endswith("(") else "c")).edit
+
+
 COMMENTS: list[tuple[str, str, Wanted | None, str, str]] = [
     ("int b;\n/* ", "\nint c;\n", None, "one", "one */"),
     ("int b;\n/* ", "\nint c;\n", None, "one */", "one */"),

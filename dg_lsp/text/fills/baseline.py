@@ -214,7 +214,7 @@ def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     if old:
         known = {_key(neutral, node) for node in old}
         new = [n for n in new if n.end_byte >= filled.start and _key(filled, n) not in known]
-    if all(_awaits_operand(node, filled) for node in new):
+    if all(awaits_operand(node, filled) for node in new):
         return ()
     found, length = list[Fault](), len(filled.fill)
     for node in sorted(new, key=lambda n: n.byte_range):
@@ -342,7 +342,7 @@ def _below(data: bytes, start: int, end: int) -> int:
     return len(data)
 
 
-def _awaits_operand(node: Node, filled: Text) -> bool:
+def awaits_operand(node: Node, filled: Text) -> bool:
     """Return whether `node` is the missing operand of a cast that the fill completes, as in `x = (byte)`."""
     holder, behind = node.parent, filled.data[filled.end : node.start_byte]
     # A name without text is the operand in some grammars; what follows may be an error in place of it.

@@ -19,9 +19,11 @@ from dg_lsp.text.fills.baseline import (
     Text,
     added,
     alone,
+    awaits_operand,
     complaint,
     container_of,
     ended,
+    errors_of,
     fault_at,
     filled_in,
     function_of_span,
@@ -63,7 +65,8 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     # The grammar's binding does not survive a character that is cut in two.
     if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
-    return _faults(*site_of_edit(document, gap, edit))
+    site, fill = site_of_edit(document, gap, edit)
+    return _faults(site, fill) or _ended_cast(gap, site, fill)
 
 
 @bounded
@@ -123,6 +126,15 @@ def _senseless(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     if not found and listed and (neutral.clean or not filled.clean):
         found = _left(neutral, filled)
     return found
+
+
+def _ended_cast(gap: Gap, site: Site, fill: bytes) -> tuple[Fault, ...]:
+    """Return a fault where `gap` closes a cast itself: the user continues behind its end, not behind the cast."""
+    if not gap.insert_after.startswith(")"):
+        return ()
+    filled = neutral_text(site).filled(fill)
+    casts = any(awaits_operand(node, filled) for node in errors_of(filled.tree.root_node))
+    return _whole(fill, "a cast without an operand") if casts else ()
 
 
 def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
