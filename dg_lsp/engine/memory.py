@@ -82,11 +82,14 @@ def bits_for(path: Path, device: str, bits: int) -> int:
 
 def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
     """Return the bytes that the checkpoint in `path` takes on `device`, with `cache` bytes beside it."""
-    from dg_lsp.model.networks import packed  # noqa: PLC0415  (only an engine that is about to load comes here)
+    import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
+
+    from dg_lsp.model.networks import packed  # noqa: PLC0415
 
     path, bits = network_in(path), bits_for(path, device, bits)
     size = _size_of_file(path, bits) if path.is_file() else _size_of_folder(path, bits)
-    copied = device == "cpu" and size <= packed.MOST
+    on_cpu = device == "cpu" or (device == "auto" and not torch.cuda.is_available())
+    copied = on_cpu and size <= packed.MOST
     return int(size * (MARGIN + packed.SHARE * copied)) + cache
 
 

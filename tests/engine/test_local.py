@@ -547,5 +547,16 @@ def test_a_gguf_file_is_read_in_eight_bits_where_that_is_faster_and_fits(
     assert memory.needed(path, "cpu", bits=8) > memory.needed(path, "cpu", bits=4)
 
 
+def test_a_network_needs_as_much_on_a_cpu_that_is_chosen_as_on_one_that_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = find_directory("embedded")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    alone = memory.needed(path, "cpu")
+    assert memory.needed(path, "auto") == alone
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert memory.needed(path, "auto") < alone == memory.needed(path, "cpu")
+
+
 def test_the_memory_on_a_cpu_is_that_of_this_process() -> None:
     assert 10 << 20 < local._memory("cpu") < 100 << 30
