@@ -544,3 +544,14 @@ def test_what_is_asked_for_ends_where_it_ends_in_the_file(name: str) -> None:
     gap = find_gap(Document("file:///m", language, 0, plain.encode()), at, cast(Kind, kind))
     wanted = re.sub("¦", "", text.split("⟦")[1].split("⟧")[0])
     assert plain[gap.start : gap.end].strip() == wanted.strip()
+
+
+def test_bodies_without_a_line_tell_no_step_of_indentation() -> None:
+    methods = "".join(f"\n  m{number}(): void {{\n  }}\n" for number in range(4))
+    document = Document(
+        "file:///a.ts", "typescript", 0, f"class A {{\n  private a = 1;\n{methods}}}\n".encode()
+    )
+    gaps = find_gaps(document, 0, len(document.data))
+    assert [(gap.indent, gap.insert_before) for gap in gaps] == [("    ", "\n    ")] * 4
+    source = "class A:\n  b = 1\n\n  def f(self):\n\n  def g(self):\n  def h(self):\n"
+    assert find_gap(Document("file:///a.py", "python", 0, source.encode()), len(source)).indent == "    "

@@ -16,8 +16,8 @@ NEAR = 100_000
 BLANK = ("space", "newline", "joined")
 _STEP = rb"[ \t]*(?:\r\n|\n|\r)\1([ \t]+)[^\s]"
 _OPENED = {
-    "indent": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n#]*:" + _STEP),
-    "brace": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*)[^\r\n]*\{" + _STEP),
+    "indent": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*+)[^\r\n#]*:" + _STEP),
+    "brace": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*+)[^\r\n]*\{" + _STEP),
 }
 _SPACE = re.compile(rb"[ \t\f]*")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
