@@ -86,6 +86,28 @@ def test_where_names_cannot_be_known_there_is_no_flaw() -> None:
     assert not undefined(PREFIX, "return known\0", SUFFIX)
 
 
+@pytest.mark.parametrize(
+    ("language", "body", "count"),
+    [
+        ("python", "a = item\n        ...\n        return rest", 1),
+        ("python", "raise NotImplementedError(item, rest)", 1),
+        ("python", "return item, rest, ...  # the ellipsis is one", 0),
+        ("python", "# TODO: item\n        return rest", 1),
+        ("rust", "todo!()", 1),
+        ("typescript", 'throw new Error("Not implemented");', 1),
+        ("typescript", "// Your code here\n  return a;", 1),
+        ("typescript", "return [...a]; // all of them", 0),
+        ("go", 'panic("not yet implemented")', 1),
+        ("java", "return todo;", 0),
+    ],
+)
+def test_a_part_left_out_is_a_flaw(language: str, body: str, count: int) -> None:
+    prefix = PREFIX if language == "python" else ""
+    flaws = flaws_of(Infill(prefix, "", language, "function_body", indent="        "))
+    assert flaws(body) - flaws("return item, rest") == count
+    assert flaws_of(Infill(prefix, "", language, "docstring"))(body) == 0
+
+
 def test_flaws_are_counted_of_both_kinds_and_of_bodies_of_functions_only() -> None:
     def flaws(body: str, kind: Kind = "function_body", language: str = "python") -> int:
         return flaws_of(Infill(PREFIX, SUFFIX, language, kind))(body)

@@ -22,8 +22,8 @@ from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import BODIES, Draft, Fill, Infill
 
 # A search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
-# several are, or texts of any kind for a quarter more: by the times and the bodies in docs/research/bodies.md.
-_ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 1 / 4
+# several are, or twice as many texts as rows: by the times and the bodies in docs/research/bodies.md.
+_ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 2
 # A text that the network ends is kept unless it is so many nats behind the likeliest unfinished one.
 _BEHIND = 6.0
 # How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
@@ -138,9 +138,10 @@ class _UpToEnd:
         """Return whether enough bodies have ended, counted in those without a flaw."""
         share = _ONE if self.request.alternatives == 1 else _SEVERAL
         count = plan_for(self.request, self.model).drafts.rows
-        flaws = [self.flaws(fill.text) for _, fill in self.ended.values() if not fill.refusal]
-        enough = flaws.count(0) >= max(share * count, 2)
-        return enough or len(flaws) >= max((share + _FLAWED) * count, 2)
+        flaws = [
+            self.flaws(text) for text in {fill.text for _, fill in self.ended.values() if not fill.refusal}
+        ]
+        return flaws.count(0) >= max(share * count, 2) or len(flaws) >= _FLAWED * count
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the likeliest text so far."""

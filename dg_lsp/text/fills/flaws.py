@@ -1,4 +1,4 @@
-"""Flaws of a body that can be shown: parameters that it does not use, a call of itself alone, undefined names.
+"""Flaws of a body that can be shown: unused parameters, a call of itself alone, undefined names, a part left out.
 
 A body with fewer flaws is shown first. Of 300 functions of code that was in no training 20 leave a parameter unnamed
 and none only calls itself; of the bodies that `small` wrote for them 53 and 11 do. In Python names are looked up by the
@@ -19,7 +19,7 @@ from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.languages.language import WORD, Language
 from dg_lsp.text.languages.python import CHECKED
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.bodies import unwritten
 from dg_lsp.text.syntax.lexer import Span
 
@@ -31,6 +31,12 @@ _NAMELESS = {"lambda", "listcomp", "setcomp", "dictcomp", "genexpr"}
 _STATEMENTS = ("statement", "rest_of_line")
 # Where the function of a gap ends, at the latest: in front of a line that is not indented.
 _OUTSIDE = re.compile(r"(?<=[\r\n])[^\s#]")
+# A line in place of code that is yet to be written.
+_LEFT_OUT = re.compile(
+    r"(?m)^[ \t]*(?:\.\.\.;?[ \t]*$|(?:todo|unimplemented)!\(|(?:raise|throw|panic)\b.*not[ _]?(?:yet )?implemented)"
+    r"|(?://|#|/\*)[ \t]*(?:TODO|(?:your|rest of the) code|implement)\b",
+    re.IGNORECASE,
+)
 # What is read in a header and is no parameter: types, defaults, annotations.
 _ASIDE = {"type", "value", "default_value", "right", "returns"}
 
@@ -54,13 +60,15 @@ class Signature:
 
 
 def flaws_of(request: Infill) -> Callable[[str], int]:
-    """A function that counts the flaws of a body for the gap of `request`; 0 for all other kinds of gap."""
+    """A function that counts the flaws of a body for the gap of `request`; 0 for gaps of other kinds."""
     signature = signature_of(request)
+    code = request.kind in BODIES
     names = request.kind == "function_body" and request.language == "python"
 
     @cache
     def flaws(body: str) -> int:
-        return signature.flaws(body) + (len(undefined(request.prefix, body, request.suffix)) if names else 0)
+        unknown = undefined(request.prefix, body, request.suffix) if names else ()
+        return signature.flaws(body) + len(unknown) + (len(_LEFT_OUT.findall(body)) if code else 0)
 
     return flaws
 
