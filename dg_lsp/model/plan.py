@@ -135,8 +135,8 @@ def _plan_of(request: Infill, effort: Effort) -> Plan:
 
 
 def _in_sight(drafts: Writing, request: Infill) -> Writing:
-    """`drafts` for a network that sees both sides of the gap: fewer, since the first one is good."""
-    return _LINE_IN_SIGHT if request.kind in PARTS else replace(drafts, rows=max(drafts.rows // 2, 2))
+    """`drafts` for a network that sees both sides of the gap: fewer, since the first one is good, and longer ones."""
+    return _LINE_IN_SIGHT if request.kind in PARTS else Writing(max(drafts.rows // 2, 2), 2 * drafts.tokens)
 
 
 def _in_time(plan: Plan, request: Infill, model: Checkpoint, seconds: float) -> Plan:

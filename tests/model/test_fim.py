@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -24,14 +24,14 @@ from dg_lsp.model.clock import Clock
 from dg_lsp.model.costs import Costs
 from dg_lsp.model.fill import WAYS, fill, near, read_on, score_candidates
 from dg_lsp.model.judge import PLAIN, SITUATIONS
-from dg_lsp.model.plan import Writing
+from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
 from dg_lsp.model.task import Task, read_in_time
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.messages import Fill, Infill, Kind, Piece, Retrieved
+from dg_lsp.text.messages import Effort, Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
 from tests.training.test_importing import SHAPE
 
@@ -188,6 +188,13 @@ def test_the_middle_of_a_span_begins_with_its_line() -> None:
     for head in ("", "    ", "    x = "):
         span = replace(REQUEST, prefix=f"{TOP}{ITEM}\n{head}", kind="span")
         assert span.prefix[frame_of(tokenizer, "fim", 0, span).cut :] == head
+
+
+@pytest.mark.parametrize("effort", get_args(Effort))
+def test_bodies_in_view_of_both_sides_are_fewer_and_longer(model: Checkpoint, effort: Effort) -> None:
+    body = replace(REQUEST, kind="function_body", effort=effort)
+    seen, unseen = plan_for(body, model).drafts, plan_for(body).drafts
+    assert (seen.rows, seen.tokens) == (max(unseen.rows // 2, 2), 2 * unseen.tokens)
 
 
 @pytest.mark.parametrize("context", [(), (Piece("a.py", "def g(b): ...\n"), Piece("b.py", "b = 2\n"))])
