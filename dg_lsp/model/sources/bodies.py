@@ -214,13 +214,14 @@ class _Greedy:
         return draft_of(count, self.known[0].text if self.known else rows[0].text, self.clock)
 
     def result(self, rows: Sequence[Row]) -> list[Fill]:
-        """Return all texts; one that has not ended is left as it is, a docstring with its first sentence."""
+        """Return all texts; one that has not ended is a beginning, of a docstring its first sentence."""
         for number, row in enumerate(rows):
-            if number not in self.done:
-                prose = self.request.kind == "docstring"
-                text = first_sentence(row.text)
-                begun = _fill_of(self.request, text) if prose else beginning_of(self.request, row.text)
-                self.done[number] = begun
+            if number in self.done:
+                continue
+            if self.request.kind == "docstring":
+                self.done[number] = _fill_of(self.request, first_sentence(row.text))
+            else:
+                self.done[number] = beginning_of(self.request, row.text)
         return [self.done[number] for number in range(len(rows))]
 
 
