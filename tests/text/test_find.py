@@ -546,12 +546,23 @@ def test_what_is_asked_for_ends_where_it_ends_in_the_file(name: str) -> None:
     assert plain[gap.start : gap.end].strip() == wanted.strip()
 
 
-def test_bodies_without_a_line_tell_no_step_of_indentation() -> None:
-    methods = "".join(f"\n  m{number}(): void {{\n  }}\n" for number in range(4))
-    document = Document(
-        "file:///a.ts", "typescript", 0, f"class A {{\n  private a = 1;\n{methods}}}\n".encode()
-    )
+@pytest.mark.parametrize(
+    ("language", "source", "indent"),
+    [
+        (
+            "typescript",
+            "class A {\n  private a = 1;\n\n  f(): void {\n  }\n\n  g(): void {\n  }\n}\n",
+            "    ",
+        ),
+        ("typescript", "export class A {\n\n    f(x: number): number {\n    }\n}\n", "        "),
+        ("typescript", "export class A {\n \t\n\n\tf(x: number): number {\n\t}\n}\n", "\t\t"),
+        ("cpp", "/*\n * A.\n */\nclass A\n{\npublic:\n  int f ()\n  {\n  }\n};\n", "    "),
+        ("c", "/*\n * A.\n */\nint f(void)\n{\n}\n", "    "),
+        ("python", "class A:\n  b = 1\n\n  def g(self):\n\n  def h(self):\n  def i(self):\n", "    "),
+        ("python", "class A:\n\n  def g(self):\n", "    "),
+    ],
+)
+def test_a_body_is_a_step_of_the_file_deeper_than_its_header(language: str, source: str, indent: str) -> None:
+    document = Document("file:///a", language, 0, source.encode())
     gaps = find_gaps(document, 0, len(document.data))
-    assert [(gap.indent, gap.insert_before) for gap in gaps] == [("    ", "\n    ")] * 4
-    source = "class A:\n  b = 1\n\n  def f(self):\n\n  def g(self):\n  def h(self):\n"
-    assert find_gap(Document("file:///a.py", "python", 0, source.encode()), len(source)).indent == "    "
+    assert gaps and {gap.indent for gap in gaps} == {indent}

@@ -14,11 +14,13 @@ from dg_lsp.text.syntax.lexer import indentation, leading, line_end, line_start,
 # How far round a body its file's step of indentation is looked for, in bytes.
 NEAR = 100_000
 BLANK = ("space", "newline", "joined")
-_STEP = rb"[ \t]*(?:\r\n|\n|\r)\1([ \t]+)[^\s]"
+_STEP = rb"[ \t]*(?:\r\n|\n|\r)(?:[ \t]*+(?:\r\n|\n|\r))*+\1([ \t]+)[^\s]"
 _OPENED = {
     "indent": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*+)[^\r\n#]*:" + _STEP),
     "brace": re.compile(rb"(?:^|(?<=[\r\n]))([ \t]*+)[^\r\n]*\{" + _STEP),
 }
+# A line that is indented, and no further line of a comment.
+_INDENTED = re.compile(rb"(?:^|(?<=[\r\n]))([ \t]++)[^\s*]")
 _SPACE = re.compile(rb"[ \t\f]*")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 # The span of a gap in an analysis's data, the indentation of its lines, and the text inserted before the fill.
@@ -148,8 +150,13 @@ def _closing(analysis: Analysis, body: Body, start: int) -> str:
 
 
 def _unit(analysis: Analysis, at: int) -> str:
-    """One step of the file's indentation: the commonest one near `at` after a line that opens a body."""
-    opened = _OPENED[analysis.language.style]
-    found = opened.finditer(analysis.document.data, max(at - NEAR, 0), at + NEAR)
-    steps = Counter(match[2].decode() for match in found)
-    return steps.most_common(1)[0][0] if steps else analysis.language.indent
+    """One step of the file's indentation: the commonest one near `at` after a line that opens a body.
+
+    Where none has a line, the smallest indentation of all; in a file without any that of the language.
+    """
+    near, data = slice(max(at - NEAR, 0), at + NEAR), analysis.document.data
+    opened = _OPENED[analysis.language.style].finditer(data, near.start, near.stop)
+    if steps := Counter(match[2] for match in opened):
+        return steps.most_common(1)[0][0].decode()
+    spaces = (match[1] for match in _INDENTED.finditer(data, near.start, near.stop))
+    return min(spaces, key=len, default=analysis.language.indent.encode()).decode()
