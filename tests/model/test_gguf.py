@@ -1,6 +1,7 @@
 """GGUF files with their blocks as they are (law 13): nothing is left out, logits are those of the dequantised file."""
 
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -339,3 +340,20 @@ def test_without_torchs_operation_matrices_are_in_bf16_and_the_reason_is_logged(
     assert "install torch" in caplog.text
     assert not any(isinstance(module, QuantizedLinear) for module in network.modules())
     assert far(network.trial(TOKENS), wanted) < OWN
+
+
+@pytest.mark.skipif(not eight.multiplies_bytes(), reason="this CPU does not multiply bytes")
+@pytest.mark.parametrize("outputs", [64, 128, 192, 256])
+def test_few_rows_of_a_matrix_with_few_outputs_take_no_longer_than_many(outputs: int) -> None:
+    matrix = Eight.of([torch.randn(outputs, 896)], (outputs, 896), CPU)
+    states = torch.randn(8, 896).bfloat16()
+
+    def seconds(count: int) -> float:
+        begun = time.perf_counter()
+        matrix.product(states[:count])
+        return time.perf_counter() - begun
+
+    taken = [min(seconds(count) for _ in range(20)) for count in (1, 2, 8)]
+    assert max(taken[:2]) < 8 * taken[2]
+    for count in (1, 2):
+        torch.testing.assert_close(matrix.product(states[:count]), matrix.product(states)[:count])
