@@ -13,6 +13,7 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,17 @@ def tasks_of(record: dict[str, Any], *, several: bool) -> Iterator[dict[str, Any
     """The tasks of one problem of HumanEval, a line of its solution each, or `several`."""
     lines = record["canonical_solution"].splitlines(keepends=True)
     written = [number for number, line in enumerate(lines) if line.strip()]
-    for first in written:
-        for last in written if several else (first,):
-            if last >= first:
-                name = f"MultiLineInfilling/{record['task_id']}/L{first}_L{last}"
-                yield {
-                    "task_id": name if several else f"SingleLineInfilling/{record['task_id']}/L{first}",
-                    "entry_point": record["entry_point"],
-                    "prompt": record["prompt"] + "".join(lines[:first]),
-                    "suffix": "".join(lines[last + 1 :]),
-                    "canonical_solution": "".join(lines[first : last + 1]),
-                    "test": record["test"],
-                }
+    spans = combinations_with_replacement(written, 2) if several else zip(written, written, strict=True)
+    for first, last in spans:
+        name = f"SingleLineInfilling/{record['task_id']}/L{first}"
+        yield {
+            "task_id": f"MultiLineInfilling/{record['task_id']}/L{first}_L{last}" if several else name,
+            "entry_point": record["entry_point"],
+            "prompt": record["prompt"] + "".join(lines[:first]),
+            "suffix": "".join(lines[last + 1 :]),
+            "canonical_solution": "".join(lines[first : last + 1]),
+            "test": record["test"],
+        }
 
 
 def main() -> None:

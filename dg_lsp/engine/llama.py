@@ -40,6 +40,7 @@ from dg_lsp.model.sources.several import one_by_one
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.task import Source, Task
 from dg_lsp.settings import Settings, address_in
+from dg_lsp.text.documents.document import last_line
 from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 
 NAME = "llama.cpp"
@@ -134,7 +135,7 @@ def body_for(request: Infill, number: int = 0) -> tuple[dict[str, Any], str]:
     That text is a blank or half a word before the gap: both are part of the next token, so the model writes them again.
     """
     prefix = request.prefix
-    line = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+    line = last_line(prefix)
     found = _AGAIN.search(prefix, line)
     head, again = (prefix[line : found.start()], found[0]) if found else (prefix[line:], "")
     body: dict[str, Any] = {

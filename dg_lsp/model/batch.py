@@ -18,6 +18,7 @@ from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import REPAIR_STEPS, plan_for
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
+from dg_lsp.text.documents.document import last_line
 from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.stitch import Written, go_on
 from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
@@ -219,7 +220,7 @@ def draft(model: Checkpoint, batch: Batch, step: Step, milliseconds: float, row:
     tokens, anchored = step.best[row].tolist(), batch.canvas.anchored[row].tolist()
     accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()
     states = [(a, b, round(e, 1)) for a, b, e in zip(anchored, accepted, entropy, strict=True)]
-    lines = batch.before[: max(batch.before.rfind("\n"), batch.before.rfind("\r")) + 1]
+    lines = batch.before[: last_line(batch.before)]
     runs = [Run(lines, True, True, 0.0)] if lines else []
     start = 0
     for slot in range(1, len(tokens) + 1):

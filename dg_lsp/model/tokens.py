@@ -7,6 +7,7 @@ from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.prompts.styles import frame_of
+from dg_lsp.text.documents.document import last_line
 from dg_lsp.text.fills.fit import newline_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
@@ -113,7 +114,7 @@ def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tu
 
     A tokenizer may have tokens that cross a line end, such as one of a line end and the indentation behind it.
     """
-    start = max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
+    start = last_line(prefix)
     encoding = model.tokenizer.encode(prefix, add_special_tokens=False)
     ids, whole = tuple(encoding.ids), sum(end <= start for _, end in encoding.offsets)
     return ids[:whole], ids[whole:]

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from dg_lsp.checkpoints import read_json
 from dg_lsp.model.prompts.base import Frame, Style, Weights, plain, special
-from dg_lsp.text.documents.document import LINE_END
+from dg_lsp.text.documents.document import LINE_END, last_line
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 
@@ -102,17 +102,12 @@ def near_suffix(suffix: str, most: int = _SUFFIX) -> str:
     return suffix[: end or most]
 
 
-def line_start(prefix: str) -> int:
-    """Return where the line that `prefix` ends in begins."""
-    return max(prefix.rfind("\n"), prefix.rfind("\r")) + 1
-
-
 def item_start(prefix: str) -> int:
     """Return where the top-level item that `prefix` ends in begins; 0 if it has no other item before it.
 
     The line that `prefix` ends in begins no item yet: with its first letter all would be read again.
     """
-    starts = [found.end() for found in _ITEM.finditer(prefix, 0, line_start(prefix))]
+    starts = [found.end() for found in _ITEM.finditer(prefix, 0, last_line(prefix))]
     return starts[-1] if starts else 0
 
 
@@ -141,7 +136,7 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
         return Frame((*opening, *behind, prefix, *pieces))
     between = (*pieces, *behind, special(tokenizer, family.middle))
     # The end of a span is known by the text behind it only, and found more often from a middle that begins with it.
-    start = line_start if request.kind == "span" else item_start
+    start = last_line if request.kind == "span" else item_start
     return Frame((*opening, prefix), cut=start(request.prefix), between=between)
 
 

@@ -242,18 +242,18 @@ def body_of(request: Infill, text: str) -> Fill:
 def beginning_of(request: Infill, text: str) -> Fill:
     """The same of an unfinished text, without the statement that it ends in: that may parse, but is cut."""
     kept = _kept(request, text)
-    return (_shortened(request, text) if kept == text else None) or _fill_of(request, kept)
+    return (_shortened(request, fitted(request, text)) if kept == text else None) or _fill_of(request, kept)
 
 
 def _fill_of(request: Infill, text: str) -> Fill:
     """A written text as a Fill: all of it, or the longest beginning that can be shown."""
     whole = fitted(request, text)
-    return (_shortened(request, text) if whole.refusal else None) or whole
+    return (_shortened(request, whole) if whole.refusal else None) or whole
 
 
-def _shortened(request: Infill, text: str) -> Fill | None:
-    """The longest beginning of `text` in whole statements, without all of it; None where none can be shown."""
-    short = shorten(request, fitted(request, text).text)
+def _shortened(request: Infill, whole: Fill) -> Fill | None:
+    """The longest beginning of `whole` in whole statements, without all of it; None where none can be shown."""
+    short = shorten(request, whole.text)
     if not short or why_refused(request, short):
         return None
     return Fill(short, reason="stable", source="drafted", shortened=True)

@@ -16,6 +16,7 @@ from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import tile_rows, tiled_logits
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
+from dg_lsp.text.documents.document import last_line
 from dg_lsp.text.gaps.words import is_part
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.reasons import NO_WORD
@@ -109,7 +110,7 @@ def rank_endings(task: Task) -> Generator[Draft, None, Sequence[Ending]]:
     model, request, endings = task.model, task.request, task.request.endings or ()
     if len(endings) == 1:
         return [Ending(endings[0], KNOWN)]
-    line = max(request.prefix.rfind("\n"), request.prefix.rfind("\r")) + 1
+    line = last_line(request.prefix)
     cut = max(line, len(request.prefix) - HEAD)
     lines, seam = tokenise(model, replace(request, prefix=request.prefix[:cut]))
     rows = [model.encode(request.prefix[cut:] + ending) for ending in endings]

@@ -26,6 +26,11 @@ UNITS: dict[Encoding, tuple[str, int]] = {
 }
 
 
+def last_line(text: str) -> int:
+    """Return where the last line of `text` begins."""
+    return max(text.rfind("\n"), text.rfind("\r")) + 1
+
+
 class DocumentError(ValueError):
     """A file or a position that cannot be used; the message names it and the fix."""
 
