@@ -114,7 +114,9 @@ class Settings:
         "fill",
     )
     deadline: float = _option(
-        0.0, "seconds after which a requested fill takes the best one so far; 0 is no limit"
+        0.0,
+        "seconds after which a requested fill takes the best one so far; where there is none yet, the first one within "
+        "twice that time; 0 is no limit",
     )
     prefix_bytes: int = _option(16_000, "bytes of the file before the gap that are sent to the model")
     suffix_bytes: int = _option(4_000, "bytes of the file after the gap that are sent to the model")
@@ -153,7 +155,9 @@ class Settings:
     )
     alternatives: int = _option(3, "the number of different fills for ghost text on request")
     ghost_deadline: float = _option(
-        2.0, "seconds after which ghost text takes the best fill so far; 0 is no limit"
+        2.0,
+        "seconds after which ghost text takes the best fill so far; where there is none yet, the first one "
+        "within twice that time; 0 is no limit",
     )
     confidence: float = _option(
         0.25,

@@ -237,7 +237,7 @@ def _load(
     progress("importing transformers")
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import load_checkpoint  # noqa: PLC0415
-    from dg_lsp.model.fill import fill, near, read_on  # noqa: PLC0415
+    from dg_lsp.model.fill import fill, near, read_on, with_time_to_read  # noqa: PLC0415
 
     warnings.filterwarnings("error", r"mkldnn_\w+ failed")
     ignore_warnings()
@@ -272,7 +272,8 @@ def _load(
             if nearest is not request:
                 cache = stack.enter_context(caches.lend(f"{name} near"))
             counts["hits"] += bool(cache.tokens)
-            yield stack.enter_context(closing(fill(model, cache, nearest)))
+            timed = with_time_to_read(model, cache, nearest)
+            yield stack.enter_context(closing(fill(model, cache, timed)))
 
     def read(request: Infill) -> Iterator[Draft | Fill]:
         with caches.lend(request.session) as cache:

@@ -65,6 +65,10 @@ class Policy(Protocol[Result_co]):
         """Return whether nothing more need be written."""
         ...
 
+    def has_text(self, rows: Sequence[Row]) -> bool:
+        """Return whether the result would have a text that can be shown."""
+        ...
+
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the Draft before the texts get their next token; they have `count` tokens."""
         ...
@@ -119,7 +123,8 @@ def search(
 ) -> Generator[Draft, None, Result_co]:
     """Write texts on from `start` by the rules of `policy`, up to the deadline; return its result.
 
-    1. Begin with the texts of one token.  2. Stop when there are none, or enough have ended.  3. Read the last token of
+    1. Begin with the texts of one token.  2. Stop when there are none, or enough have ended. Where the deadline passes
+    before there is a text, the first one is waited for: a late text is better than none.  3. Read the last token of
     each text; where there is room in the pass, also tokens that may follow the likeliest one, guessed from the prompt
     and `texts`.  4. Continue the texts that the policy keeps.
     """
@@ -127,7 +132,9 @@ def search(
     tree, rows, lookup = start.tree, policy.first(start.states), Lookup(start.prompt, texts)
     for count in range(1, policy.limit + 1):
         # 2.
-        if not rows or policy.is_enough(rows) or clock.is_over():
+        if not rows or policy.is_enough(rows):
+            break
+        if clock.is_over() and (clock.is_hopeless() or policy.has_text(rows)):
             break
         yield policy.draft(count, rows)
         # 3.

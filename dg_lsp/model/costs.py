@@ -19,7 +19,9 @@ from dg_lsp.model.tree import Tree
 
 SLOTS = 64  # of the canvases that are measured
 ROWS = 8
-_MOST = 1.0  # seconds that measuring may take; what would take longer is estimated
+# Seconds that measuring may take; what would take longer is estimated. An estimate may be three times too high: SLOTS
+# tokens take as long as three to twelve single ones.
+_MOST = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Costs:
 
 @torch.inference_mode()
 def measure(network: Network) -> Costs | None:
-    """Measure `network` in about a second at most; None for one that reads nothing.
+    """Measure `network` in _MOST seconds at most; None for one that reads nothing.
 
     A read token first, then a step of one row, then one of ROWS, each as long as there is time for it. The rest is
     estimated: a step by as many tokens, rows by one row. The better of two times counts, as the first one compiles.

@@ -296,19 +296,31 @@ def _sure_part(task: Task, found: Sequence[Candidate], fills: Sequence[Fill]) ->
 
 
 def near(model: Checkpoint, cache: PrefixCache, request: Infill) -> Infill:
-    """Return `request`; with the text near the gap only where reading all that `cache` does not hold takes too long.
-
-    The deadline then counts from the moment when that text is read: a late text is better than none.
-    """
-    costs, seconds = model.costs, request.deadline
-    if costs is None or seconds is None or not model.ends:
-        return request
-    wanted, _ = tokenise(model, request)
-    if costs.seconds(len(wanted) - cache.shared(wanted)) <= _SHARE * seconds:
+    """Return `request`; with the text near the gap only where reading all that `cache` does not hold takes too long."""
+    if _long_to_read(model, cache, request) <= CHUNK:
         return request
     suffix = near_suffix(request.suffix, _SUFFIX)
-    least = replace(request, suffix=suffix, context=(), deadline=seconds + costs.seconds(CHUNK))
-    return shorten_to(model, least, _READS - len(model.encode(suffix)))
+    return shorten_to(model, replace(request, suffix=suffix, context=()), _READS - len(model.encode(suffix)))
+
+
+def with_time_to_read(model: Checkpoint, cache: PrefixCache, request: Infill) -> Infill:
+    """Return `request`; its deadline counts from the moment when a long text that `cache` does not hold is read.
+
+    A late text is better than none.
+    """
+    if not (unread := _long_to_read(model, cache, request)):
+        return request
+    assert model.costs is not None and request.deadline is not None
+    return replace(request, deadline=request.deadline + model.costs.seconds(unread))
+
+
+def _long_to_read(model: Checkpoint, cache: PrefixCache, request: Infill) -> int:
+    """Return how many tokens `cache` does not hold; 0 where reading them leaves enough of the deadline."""
+    if model.costs is None or request.deadline is None or not model.ends:
+        return 0
+    wanted, _ = tokenise(model, request)
+    unread = len(wanted) - cache.shared(wanted)
+    return 0 if model.costs.seconds(unread) <= _SHARE * request.deadline else unread
 
 
 def read_on(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[int, None, None]:

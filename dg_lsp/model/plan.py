@@ -150,7 +150,11 @@ def _in_time(plan: Plan, request: Infill, model: Checkpoint, seconds: float) -> 
     assert costs is not None
     stated = next((n for n in model.canvas_lengths if n >= plan.slots), model.canvas_lengths[-1])
     least = FEW * costs.seconds(plan.slots)
-    drafts = _drafts_in_time(plan.drafts, costs, seconds * _DRAFTING[request.kind in PARTS])
+    if model.ends:  # nothing follows the drafts, and the clock ends them
+        rows = _drafts_in_time(plan.drafts, costs, seconds).rows
+        drafts = replace(plan.drafts, rows=rows)
+    else:
+        drafts = _drafts_in_time(plan.drafts, costs, seconds * _DRAFTING[request.kind in PARTS])
     # 1.
     for effort in reversed(efforts[: efforts.index(request.effort) + 1]):
         tried = _plan_of(request, effort)

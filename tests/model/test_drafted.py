@@ -442,10 +442,32 @@ def test_a_body_stops_at_the_deadline_with_the_likeliest_beginning(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script(model, monkeypatch, [])
-    over = iter([False, False, False, True, True])
+    over = iter([False, False, False, True, True, True])
     monkeypatch.setattr(Clock, "is_over", lambda _: next(over))
+    monkeypatch.setattr(body_source._UpToEnd, "has_text", lambda *_: True)
     drafts, fills = lines(model, replace(BODY, alternatives=4))
     assert len(drafts) == 3 and [len(fill.text) for fill in fills] == [4]
+
+
+@pytest.mark.parametrize(("written", "wanted"), [(6, 6), (12, 9)])
+def test_where_the_deadline_passes_before_there_is_a_text_the_first_one_is_waited_for(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch, written: int, wanted: int
+) -> None:
+    """A pass takes a second, the deadline is 4 seconds, and a text can be shown after `written` seconds."""
+    script(model, monkeypatch, [])
+    now = [0]
+    monkeypatch.setattr(Clock, "milliseconds", lambda _: 1000.0 * now[0])
+    real = body_source._UpToEnd.longer
+
+    def longer(*given: Any) -> Any:
+        now[0] += 1
+        return real(*given)
+
+    monkeypatch.setattr(body_source._UpToEnd, "longer", longer)
+    monkeypatch.setattr(body_source._UpToEnd, "has_text", lambda *_: now[0] >= written)
+    monkeypatch.setattr(body_source._Greedy, "first", nothing_found)
+    drafts, _ = lines(model, BODY, 4.0)
+    assert len(drafts) == wanted
 
 
 def test_drafting_stops_at_the_deadline(model: Checkpoint) -> None:

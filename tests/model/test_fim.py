@@ -21,17 +21,18 @@ from dg_lsp.model import fill as door
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.clock import Clock
-from dg_lsp.model.costs import Costs
-from dg_lsp.model.fill import WAYS, fill, near, read_on, score_candidates
+from dg_lsp.model.costs import Costs, measure
+from dg_lsp.model.fill import WAYS, fill, near, read_on, score_candidates, with_time_to_read
 from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
+from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
 from dg_lsp.model.task import Task, read_in_time
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.messages import Effort, Fill, Infill, Kind, Piece, Retrieved
+from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
 from tests.training.test_importing import SHAPE
 
@@ -195,6 +196,16 @@ def test_bodies_in_view_of_both_sides_are_fewer_and_longer(model: Checkpoint, ef
     body = replace(REQUEST, kind="function_body", effort=effort)
     seen, unseen = plan_for(body, model).drafts, plan_for(body).drafts
     assert (seen.rows, seen.tokens) == (max(unseen.rows // 2, 2), 2 * unseen.tokens)
+
+
+def test_in_view_of_both_sides_the_clock_ends_the_drafts_not_their_number_of_tokens(
+    model: Checkpoint,
+) -> None:
+    slow = replace(model, costs=Costs(0.15, 0.45, 2.5))
+    for request in (REQUEST, replace(REQUEST, kind="function_body")):
+        usual = plan_for(request, model).drafts
+        assert plan_for(replace(request, deadline=2.0), slow).drafts == replace(usual, rows=1)
+        assert plan_for(replace(request, deadline=600.0), slow).drafts == usual
 
 
 @pytest.mark.parametrize("context", [(), (Piece("a.py", "def g(b): ...\n"), Piece("b.py", "b = 2\n"))])
@@ -377,6 +388,18 @@ def test_what_the_network_knows_is_filled_in(
     assert (found.text.strip(), found.refusal) == (truth, "")
 
 
+def test_a_single_row_of_a_body_is_written_once(knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Infill(ABOVE + "    ", SUFFIX, "python", "function_body", indent="    ")
+    truth = "x = r / 2\n    return half(x)"
+    knows(knowing, request, truth)
+    plan = replace(plan_for(request, knowing), drafts=Writing(1, 60))
+    monkeypatch.setattr(body_source, "plan_for", lambda *_: plan)
+    *drafts, last = fill(knowing, PrefixCache(knowing.network.text_config), request)
+    assert isinstance(last, Fill) and last.text == truth
+    passes = sum(isinstance(event, Draft) and not event.pause for event in drafts)
+    assert passes <= len(knowing.encode(truth)) + 2
+
+
 def test_the_blank_before_the_gap_belongs_to_its_first_token(knowing: Checkpoint) -> None:
     """`return ` and `r`: the network was trained on the token ` r`, which it cannot write behind a blank."""
     request = REQUEST
@@ -459,7 +482,6 @@ def test_the_first_fill_of_a_long_file_sees_the_text_near_the_gap(knowing: Check
     assert (
         least.prefix.endswith(ITEM + HEAD) and SUFFIX.strip() in least.suffix and least.suffix in long.suffix
     )
-    assert least.deadline is not None and least.deadline > 2.0 + 1.0
     # Nobody waits, or the network is fast, or nothing is known of it.
     for model, request in (
         (slow, long),
@@ -470,6 +492,35 @@ def test_the_first_fill_of_a_long_file_sees_the_text_near_the_gap(knowing: Check
     assert len(list(read_on(slow, cache, ghost))) > 2
     assert near(slow, cache, replace(ghost, prefix=ghost.prefix + "r")).prefix == ghost.prefix + "r"
     assert list(read_on(slow, cache, long)) == []
+
+
+def test_a_pass_of_many_tokens_is_measured_where_a_token_takes_a_sixth_of_a_second(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, read = [0.0], type(model.network).read
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+
+    def slow(network: Any, behind: Cache, tokens: Tensor, *more: Any) -> Any:
+        clock[0] += 0.15 if len(tokens) == 1 else 0.45
+        return read(network, behind, tokens, *more)
+
+    monkeypatch.setattr(type(model.network), "read", slow)
+    found = measure(model.network)
+    assert found is not None and (found.token, found.row) == pytest.approx((0.15, 0.45))
+
+
+def test_the_deadline_counts_from_the_moment_when_what_must_be_read_is_read(knowing: Checkpoint) -> None:
+    slow, cache = replace(knowing, costs=Costs(0.01, 0.64, 5.0)), PrefixCache(knowing.network.text_config)
+    ghost = replace(REQUEST, prefix=TOP + "x = half(3)\n" * 9 + REQUEST.prefix, deadline=1.0)
+    tokens, _ = tokenise(slow, ghost)
+    assert slow.costs is not None and 64 < len(tokens) < CHUNK
+    assert near(slow, cache, ghost) is ghost, "a text of one chunk is read whole"
+    timed = with_time_to_read(slow, cache, ghost)
+    assert timed == replace(ghost, deadline=1.0 + slow.costs.seconds(len(tokens)))
+    list(read_on(slow, cache, ghost))
+    assert with_time_to_read(slow, cache, ghost) is ghost, "all of it is read"
+    assert with_time_to_read(slow, PrefixCache(knowing.network.text_config), REQUEST) is REQUEST
 
 
 def test_the_same_request_gets_the_same_fill_whatever_the_cache_holds(model: Checkpoint) -> None:

@@ -113,7 +113,7 @@ def test_between_what_is_measured_costs_lie_on_a_line() -> None:
     assert costs.seconds(2 * ROWS * SLOTS) > 16
 
 
-def test_costs_are_measured_in_about_a_second_however_slow_the_network(
+def test_costs_are_measured_in_some_seconds_however_slow_the_network(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = measure(tiny_network(0))

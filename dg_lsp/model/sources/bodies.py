@@ -141,7 +141,12 @@ class _UpToEnd:
         flaws = [
             self.flaws(text) for text in {fill.text for _, fill in self.ended.values() if not fill.refusal}
         ]
-        return flaws.count(0) >= max(share * count, 2) or len(flaws) >= _FLAWED * count
+        return flaws.count(0) >= min(max(share * count, 2), count) or len(flaws) >= _FLAWED * count
+
+    def has_text(self, rows: Sequence[Row]) -> bool:
+        """Return whether a body that can be shown has ended, or the likeliest one has a whole statement."""
+        ended = any(not fill.refusal for _, fill in self.ended.values())
+        return ended or has_statement(self.request, rows[0].text)
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the likeliest text so far."""
@@ -209,6 +214,10 @@ class _Greedy:
         texts = {fill.text for fill in (*self.known, *ended) if not fill.refusal}
         return len(texts) >= self.request.alternatives or len(self.done) == len(rows)
 
+    def has_text(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
+        """Return whether a text that can be shown has ended."""
+        return bool(self.known) or any(not fill.refusal for fill in self.done.values())
+
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the best text of another search, or else the first one so far."""
         return draft_of(count, self.known[0].text if self.known else rows[0].text, self.clock)
@@ -243,6 +252,11 @@ def beginning_of(request: Infill, text: str) -> Fill:
     """The same of an unfinished text, without the statement that it ends in: that may parse, but is cut."""
     kept = _kept(request, text)
     return (_shortened(request, fitted(request, text)) if kept == text else None) or _fill_of(request, kept)
+
+
+def has_statement(request: Infill, text: str) -> bool:
+    """Return whether an unfinished text has a whole statement that can be shown."""
+    return _shortened(request, fitted(request, text)) is not None
 
 
 def _fill_of(request: Infill, text: str) -> Fill:

@@ -259,6 +259,11 @@ class _UpToSuffix:
             return unfinished < float(ended.max())
         return unfinished < float(ended.logsumexp(0)) + math.log(_LEFT)
 
+    def has_text(self, rows: Sequence[Row]) -> bool:
+        """Return whether a finished text is at least as likely as each unfinished one."""
+        likeliest = max((one.score for one in self.found.values()), default=-math.inf)
+        return likeliest >= max(row.score for row in rows)
+
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: a beginning says little of the text that will be chosen."""
         return Draft(0, (), self.clock.milliseconds())
