@@ -70,27 +70,29 @@ def bits_for(path: Path, device: str, bits: int) -> int:
     That is for a causal network of a GGUF file on a CPU that multiplies bytes, if it takes at most _SHARE of the memory
     of the machine, free or not, so that the same machine always gives the same texts.
     """
-    import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
+    from dg_lsp.model.networks import eight  # noqa: PLC0415  (it imports torch)
 
-    from dg_lsp.model.networks import eight  # noqa: PLC0415
-
-    path, on_gpu = network_in(path), device != "cpu" and torch.cuda.is_available()
-    if bits != 16 or on_gpu or not _is_causal_file(path) or not eight.multiplies_bytes():
+    path = network_in(path)
+    if bits != 16 or _has_gpu(device) or not _is_causal_file(path) or not eight.multiplies_bytes():
         return bits
     return 8 if _size_of_file(path, 8) <= _SHARE * total() else bits
 
 
 def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
     """Return the bytes that the checkpoint in `path` takes on `device`, with `cache` bytes beside it."""
-    import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
-
-    from dg_lsp.model.networks import packed  # noqa: PLC0415
+    from dg_lsp.model.networks import packed  # noqa: PLC0415  (it imports torch)
 
     path, bits = network_in(path), bits_for(path, device, bits)
     size = _size_of_file(path, bits) if path.is_file() else _size_of_folder(path, bits)
-    on_cpu = device == "cpu" or (device == "auto" and not torch.cuda.is_available())
-    copied = on_cpu and size <= packed.MOST
+    copied = not _has_gpu(device) and size <= packed.MOST
     return int(size * (MARGIN + packed.SHARE * copied)) + cache
+
+
+def _has_gpu(device: str) -> bool:
+    """Return whether `device` is a GPU, or takes one where there is one."""
+    import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
+
+    return device != "cpu" and torch.cuda.is_available()
 
 
 def _size_of_file(path: Path, bits: int) -> int:
