@@ -198,6 +198,11 @@ def test_bodies_in_view_of_both_sides_are_fewer_and_longer(model: Checkpoint, ef
     assert (seen.rows, seen.tokens) == (max(unseen.rows // 2, 2), 2 * unseen.tokens)
 
 
+def test_more_texts_of_a_line_are_written_where_several_are_wanted(model: Checkpoint) -> None:
+    rows = [plan_for(replace(REQUEST, alternatives=n), model).drafts.rows for n in (1, 3)]
+    assert rows == [2, 4]
+
+
 def test_in_view_of_both_sides_the_clock_ends_the_drafts_not_their_number_of_tokens(
     model: Checkpoint,
 ) -> None:
