@@ -89,10 +89,10 @@ def needed(path: Path, device: str, cache: int = 0, bits: int = 16) -> int:
 
 
 def _has_gpu(device: str) -> bool:
-    """Return whether `device` is a GPU, or takes one where there is one."""
+    """Return whether `device` is a GPU, or takes the one that is there."""
     import torch  # noqa: PLC0415  (only an engine that is about to load comes here)
 
-    return device != "cpu" and torch.cuda.is_available()
+    return device != "cpu" and (device != "auto" or torch.cuda.is_available())
 
 
 def _size_of_file(path: Path, bits: int) -> int:
