@@ -284,8 +284,8 @@ def definitions_for(settings: Settings) -> int:
     return settings.definition_bytes if wanted else 0
 
 
-def reads_edits(settings: Settings) -> bool:
-    """Return whether recent edits of other documents go with a request: to a local checkpoint that sees both sides."""
+def sees_both_sides(settings: Settings) -> bool:
+    """Return whether texts are written by a local checkpoint that reads the text behind the gap, too."""
     return not settings.engine_url and prompt_of(settings.checkpoint) == "fim"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from dg_lsp.checkpoints import definitions_for
+from dg_lsp.checkpoints import definitions_for, sees_both_sides
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, bounded, current, spending
@@ -17,7 +17,7 @@ from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.confirm import useless
 from dg_lsp.text.fills.harm import harm_of, unchecked
 from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
-from dg_lsp.text.messages import Draft, Fill, Infill, Priority
+from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import NoGap, OutOfTime
 from dg_lsp.text.related.definitions import context_of
@@ -65,6 +65,7 @@ class FillOptions:
 
 
 ONE = FillOptions()
+_CLOSING = (")", "]", "}", '"', "'", "`")
 
 
 async def fill_gap(
@@ -76,6 +77,8 @@ async def fill_gap(
     Steps 1 and 3 read text, so they run in threads, and spend one budget.
     """
     budget = current(BOT)
+    if sees_both_sides(settings):
+        gap = to_line_end(document, gap)
     # 1.
     try:
         with spending(budget):
@@ -96,6 +99,20 @@ async def fill_gap(
     with spending(budget):
         outcome = await asyncio.to_thread(finish, document, gap, fill)
     return replace(outcome, files=files)
+
+
+def to_line_end(document: Document, gap: Gap) -> Gap:
+    """Return `gap`; the rest of its line in place of one that inserts a closing bracket or quote there itself.
+
+    A network that sees both sides writes them, and the text behind them: `x);` for `f(|`, or `x) {` for `if (|`.
+    """
+    own = gap.insert_after.removesuffix(gap.owed)
+    behind = document.data[gap.end : document.line_end(document.line_at(gap.end))]
+    if gap.kind not in PARTS or gap.asked or gap.further or behind.strip():
+        return gap
+    if not own.startswith(_CLOSING) or own.endswith(":"):
+        return gap
+    return replace(gap, kind="rest_of_line", insert_after=gap.owed)
 
 
 @bounded

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dg_lsp.checkpoints import pick, reads_edits
+from dg_lsp.checkpoints import pick, sees_both_sides
 from dg_lsp.engine.choice import Model, models, room_for
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine, load
@@ -126,7 +126,7 @@ class Session:
         """
         workspace = self._workspace
         index = await workspace.project.index_for(document) if settings.related else None
-        edited = workspace.edited_beside(document) if settings.related and reads_edits(settings) else ()
+        edited = workspace.edited_beside(document) if settings.related and sees_both_sides(settings) else ()
         above = workspace.above(document)
         return FillOptions(settings.alternatives, priority, index, above=above, edited=edited)
 

@@ -245,3 +245,49 @@ def test_the_names_that_nothing_imports_go_with_the_request_for_an_import() -> N
     asyncio.run(fill_gap(engine, doc, find_gap(doc, 28, "statement"), Settings()))
     assert [request.unimported for request in engine.requests][:1] == [("json",)]
     assert not any(request.unimported for request in engine.requests[1:])
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "fill", "wanted"),
+    [
+        ("typescript", "const a = [1];\nlet b = a[|\nlet c = 1;\n", "0];", "let b = a[0];"),
+        ("typescript", "const a = [1];\nlet b = a[|\nlet c = 1;\n", "0", "let b = a[0]"),
+        (
+            "typescript",
+            "function f(x) {\n  if (|\n    return x;\n  }\n  return 1;\n}\n",
+            "x) {",
+            "  if (x) {",
+        ),
+        ("typescript", "const all = {\n  a: f(|\n  b: 1,\n};\n", "0),", "  a: f(0),"),
+        ("java", "class A {\n  void f() {\n    g(|\n  }\n}\n", "1);", "    g(1);"),
+        ("python", "def f(count):\n    return count if g(|\n\n\nx = 1\n", "count) else None", None),
+    ],
+)
+def test_in_view_of_both_sides_a_gap_reaches_to_the_end_of_its_line(
+    monkeypatch: pytest.MonkeyPatch, language: str, text: str, fill: str, wanted: str | None
+) -> None:
+    """A bracket that nothing closes: the text closes it, and says what follows."""
+    monkeypatch.setattr(filling, "sees_both_sides", lambda _: True)
+    before, after = text.encode().split(b"|")
+    doc = Document("file:///m", language, 0, before + after)
+    gap, engine = find_gap(doc, len(before)), ScriptedEngine(Fill(fill))
+    assert gap.insert_after and gap.kind != "rest_of_line"
+    found = outcome(engine, doc, gap)
+    line = before.decode().rsplit("\n", 1)[-1]
+    assert found.edit is not None
+    assert apply_edit(doc, found.edit).data.decode() == text.replace(line + "|", wanted or line + fill)
+    assert (engine.requests[0].kind, engine.requests[0].suffix) == ("rest_of_line", after.decode())
+
+
+@pytest.mark.parametrize("text", ["def f():\n    if |\n", "x = f(|)\n", "x = f(|, y)\n", "x = [|1]\n"])
+def test_a_gap_that_closes_no_bracket_itself_stays_as_it_is(text: str) -> None:
+    before, after = text.encode().split(b"|")
+    gap = find_gap(doc := document(before + after), len(before))
+    assert filling.to_line_end(doc, gap) is gap
+
+
+def test_a_kind_that_was_asked_for_stays() -> None:
+    doc = document(b"x = f(\n\n\ny = 1\n")
+    gap = find_gap(doc, 6)
+    assert filling.to_line_end(doc, gap).kind == "rest_of_line"
+    assert filling.to_line_end(doc, asked := replace(gap, asked=True)) is asked
