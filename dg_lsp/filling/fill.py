@@ -25,6 +25,7 @@ from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.recent import Edited, recent_edits
 from dg_lsp.text.related.retrieve import Search, search
 from dg_lsp.text.related.unimported import unimported
+from dg_lsp.text.syntax.lexer import line_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ async def fill_gap(
     """
     budget = current(BOT)
     if sees_both_sides(settings):
-        gap = to_line_end(document, gap)
+        gap = await asyncio.to_thread(to_line_end, document, gap)
     # 1.
     try:
         with spending(budget):
@@ -107,10 +108,9 @@ def to_line_end(document: Document, gap: Gap) -> Gap:
     A network that sees both sides writes them, and the text behind them: `x);` for `f(|`, or `x) {` for `if (|`.
     """
     own = gap.insert_after.removesuffix(gap.owed)
-    behind = document.data[gap.end : document.line_end(document.line_at(gap.end))]
-    if gap.kind not in PARTS or gap.asked or gap.further or behind.strip():
+    if gap.kind not in PARTS or gap.asked or not own.startswith(_CLOSING) or own.endswith(":"):
         return gap
-    if not own.startswith(_CLOSING) or own.endswith(":"):
+    if gap.further or document.data[gap.end : line_end(document.data, gap.end)].strip():
         return gap
     return replace(gap, kind="rest_of_line", insert_after=gap.owed)
 

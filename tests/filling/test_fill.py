@@ -286,6 +286,20 @@ def test_a_gap_that_closes_no_bracket_itself_stays_as_it_is(text: str) -> None:
     assert filling.to_line_end(doc, gap) is gap
 
 
+def test_the_end_of_the_line_is_looked_for_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, own = list[threading.Thread](), filling.to_line_end
+
+    def noted(opened: Document, gap: Gap) -> Gap:
+        found.append(threading.current_thread())
+        return own(opened, gap)
+
+    monkeypatch.setattr(filling, "sees_both_sides", lambda _: True)
+    monkeypatch.setattr(filling, "to_line_end", noted)
+    doc = document(b"x = f(\n")
+    assert outcome(ScriptedEngine(Fill("1)")), doc, find_gap(doc, 6)).edit
+    assert found and threading.main_thread() not in found
+
+
 def test_a_kind_that_was_asked_for_stays() -> None:
     doc = document(b"x = f(\n\n\ny = 1\n")
     gap = find_gap(doc, 6)
