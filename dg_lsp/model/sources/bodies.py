@@ -146,7 +146,7 @@ class _UpToEnd:
     def has_text(self, rows: Sequence[Row]) -> bool:
         """Return whether a body that can be shown has ended, or the likeliest one has a whole statement."""
         ended = any(not fill.refusal for _, fill in self.ended.values())
-        return ended or has_statement(self.request, rows[0].text)
+        return ended or beginning_of(self.request, rows[0].text).shortened
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the likeliest text so far."""
@@ -252,11 +252,6 @@ def beginning_of(request: Infill, text: str) -> Fill:
     """The same of an unfinished text, without the statement that it ends in: that may parse, but is cut."""
     kept = _kept(request, text)
     return (_shortened(request, fitted(request, text)) if kept == text else None) or _fill_of(request, kept)
-
-
-def has_statement(request: Infill, text: str) -> bool:
-    """Return whether an unfinished text has a whole statement that can be shown."""
-    return _shortened(request, fitted(request, text)) is not None
 
 
 def _fill_of(request: Infill, text: str) -> Fill:

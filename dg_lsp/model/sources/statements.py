@@ -11,7 +11,7 @@ from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.plan import plan_for
-from dg_lsp.model.sources.bodies import beginning_of, has_statement
+from dg_lsp.model.sources.bodies import beginning_of
 from dg_lsp.model.task import Task
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.stitch import goes_round
@@ -112,7 +112,7 @@ class _UpToEnd:
 
     def has_text(self, rows: Sequence[Row]) -> bool:
         """Return whether the unfinished text has a whole statement."""
-        return has_statement(self.request, rows[0].text)
+        return beginning_of(self.request, rows[0].text).shortened
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the text so far."""
