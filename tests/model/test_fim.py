@@ -487,6 +487,8 @@ def test_the_first_fill_of_a_long_file_sees_the_text_near_the_gap(knowing: Check
     assert (
         least.prefix.endswith(ITEM + HEAD) and SUFFIX.strip() in least.suffix and least.suffix in long.suffix
     )
+    timed = with_time_to_read(slow, cache, least)
+    assert timed.deadline is not None and timed.deadline > 2.0 + 1.0
     # Nobody waits, or the network is fast, or nothing is known of it.
     for model, request in (
         (slow, long),
