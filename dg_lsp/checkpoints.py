@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ PICKED = "picked.txt"  # in the data folder: the checkpoint that was picked in t
 ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
 FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 # A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
+_ADDRESS = re.compile(r"https?://[^/]+/([\w.-]+/[\w.-]+)", re.ASCII)  # of a repository's page
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -172,8 +174,16 @@ def find_directory(name: str) -> Path:
         raise CheckpointError(f"{path} has no config.json, so it is no checkpoint; name its directory")
     raise CheckpointError(
         f"no checkpoint {name!r}: it is neither a folder, nor a GGUF file, nor a hub name (OWNER/NAME), nor one of "
-        f"{', '.join(OFFERED)} and {EMBEDDED}"
+        f"{', '.join(OFFERED)} and {EMBEDDED}{similar_to(name)}"
     )
+
+
+def similar_to(name: str) -> str:
+    """Return "; did you mean NAME?" for a checkpoint's name spelled like `name`, or in the address `name`; else ""."""
+    if address := _ADDRESS.match(name):
+        return f"; did you mean {address[1]}?"
+    near = get_close_matches(name.lower(), [*OFFERED, EMBEDDED], 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def network_in(path: Path) -> Path:
@@ -299,6 +309,7 @@ def better_than(
     names = [*OFFERED, EMBEDDED]
     better = names[: names.index(checkpoint)] if checkpoint in names else []
     slow = ""
+    # The best comes first, so the first one that is here and fast enough is the one to use.
     for name in better:
         offered, found = OFFERED[name], measured(name)
         if free(name) < (found.memory or offered.memory if found else offered.memory):
@@ -307,7 +318,9 @@ def better_than(
             size = f"{offered.download / 1e6:.0f} MB to download, {offered.memory / 1e9:.1f} GB of memory"
             about = f"{offered.words}; {size}; about {offered.seconds / speed:.1f} s for a line"
             return f"dg-lsp fetch {name} gets a checkpoint that writes better ({about})"
-        if found is not None and found.seconds > FAST_ENOUGH:
+        if found is not None and found.seconds <= FAST_ENOUGH:
+            return f"{name} writes better and is here: --checkpoint {name} uses it"
+        if found is not None:
             slow = slow or f"{name} writes better and is here, but slow: --checkpoint {name} uses it"
     return slow
 

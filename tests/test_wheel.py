@@ -28,12 +28,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from it."""
+    """Return a folder with the sdist, and the wheel that was built from it."""
     out = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)]
-    allowed = {} if EXTENSION.exists() else {"DG_LSP_WITHOUT_VSIX": "1"}
-    environment = {**os.environ, **allowed}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return out
 
@@ -115,18 +113,24 @@ def test_the_installed_wheel_fills_a_gap(wheel: Path, tmp_path: Path, runtime: P
     assert plugin.read_bytes() == (place / "dg_lsp/editors/nvim/plugin/dg_lsp.lua").read_bytes()
 
 
-def test_no_wheel_is_built_without_the_extension(tmp_path: Path) -> None:
+def test_a_wheel_without_the_extension_is_built_with_a_warning(tmp_path: Path) -> None:
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     for name in ("dg_lsp/__init__.py", "grammars/x/gaps.scm"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
     command = [sys.executable, "-m", "build", "--wheel", str(tmp_path)]
-    for allowed in ({}, {"DG_LSP_WITHOUT_VSIX": "1"}):
-        environment = {**os.environ, "DG_LSP_WITHOUT_VSIX": "", **allowed}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        said = done.stdout + done.stderr
-        assert ("`make wheel`" in said and done.returncode == 1) or (allowed and done.returncode == 0), said
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "`make wheel` builds both" in done.stdout + done.stderr
+    (tmp_path / "editors/vscode").mkdir(parents=True)
+    (tmp_path / "editors/vscode/dg-lsp.vsix").write_bytes(b"PK")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "make wheel" not in done.stdout + done.stderr
+
+
+def test_the_makefile_packs_the_extension_into_the_wheel_first() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^wheel: .*\bvsix\b", makefile, re.MULTILINE)
 
 
 # Stand-ins for the parts of a command that need a network: the dependencies are those of this environment.

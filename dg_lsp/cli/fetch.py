@@ -28,6 +28,7 @@ from dg_lsp.checkpoints import (
     network_in,
     note_measured,
     pinned,
+    similar_to,
 )
 from dg_lsp.cli.options import explain
 from dg_lsp.engine.local import LocalEngine, cache_budget
@@ -95,7 +96,7 @@ def _wrong(arguments: argparse.Namespace) -> str:
     if arguments.name == EMBEDDED:
         return f"{EMBEDDED} is part of dg-lsp, so there is nothing to fetch; {', '.join(OFFERED)} are better"
     known = f"there are {', '.join(OFFERED)}, and OWNER/NAME of the hub"
-    return f"there is no checkpoint {arguments.name!r} to fetch; {known}"
+    return f"there is no checkpoint {arguments.name!r} to fetch; {known}{similar_to(arguments.name)}"
 
 
 def _is_pinned(name: str, file: str | None) -> bool:

@@ -36,6 +36,7 @@ COMMANDS = {
 }
 
 
+_OPTIONS = ("--stdio", "--version", "--help")  # those that need no command
 POSIX = os.name == "posix"
 _NO_WINDOWS = (
     "dg-lsp does not run on Windows itself; install it in WSL (wsl --install), and start the server there"
@@ -91,6 +92,10 @@ def _run(argv: Sequence[str]) -> int:
         near = get_close_matches(argv[0], COMMANDS, 1)
         advice = f"did you mean {near[0]}?" if near else "dg-lsp --help lists the commands"
         return _error(f"there is no command {argv[0]!r}; {advice}")
+    if argv[0].startswith("--") and argv[0] not in _OPTIONS:
+        near = get_close_matches(argv[0], _OPTIONS, 1)
+        advice = f"did you mean {near[0]}?" if near else "options come after a command; see dg-lsp --help"
+        return _error(f"there is no option {argv[0]!r}; {advice}")
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
     from dg_lsp.cli.options import say
     from dg_lsp.settings import unknown_variables

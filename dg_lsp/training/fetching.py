@@ -18,6 +18,7 @@ from dg_lsp.settings import UsageError
 # Called with each message. One that ends in "\r" is replaced by the next one, where a terminal can do so.
 Progress = Callable[[str], None]
 PIECE = 1 << 20  # bytes that are copied or hashed at a time
+_SETTLED = 2.0  # seconds before the speed of a download says how long the rest takes
 
 
 class FetchError(UsageError):
@@ -80,16 +81,20 @@ def is_right(file: Path, size: int, sha256: str) -> bool:
 
 
 class Rate:
-    """The speed of a download of `total` bytes, of which `done` were there at the beginning."""
+    """Measure the speed of a download of `total` bytes, of which `done` were there at the beginning."""
 
     def __init__(self, total: int, done: int) -> None:
         self._total, self._first, self._began = total, done, time.monotonic()
 
     def describe(self, done: int) -> str:
-        """Say how far it is once `done` bytes are there, such as "120 of 1117 MB, 8.1 MB/s, 2:03 left"."""
-        speed = (done - self._first) / max(time.monotonic() - self._began, 0.001)
+        """Return how far it is once `done` bytes are there, such as "120 of 1117 MB, 8.1 MB/s, 2:03 left".
+
+        The first seconds, in which little has come, give the amount alone.
+        """
+        passed = time.monotonic() - self._began
         amount = f"{done / 1e6:.0f} of {self._total / 1e6:.0f} MB"
-        if speed <= 0:
+        if passed < _SETTLED or done <= self._first:
             return amount
+        speed = (done - self._first) / passed
         left = int((self._total - done) / speed)
         return f"{amount}, {speed / 1e6:.1f} MB/s, {left // 60}:{left % 60:02} left"

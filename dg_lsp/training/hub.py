@@ -43,10 +43,9 @@ def fetch_from_hub(name: str, revision: str | None, file: str | None, progress: 
     except FetchError:
         raise
     except Exception as error:  # also whatever the HTTP client of the hub's library raises
-        at = f" at {revision}" if revision else ""
-        raise FetchError(
-            f"the hub does not give {name}{at} ({type(error).__name__}): check the name, the connection and your access"
-        ) from error
+        at, kind = f" at {revision}" if revision else "", type(error).__name__
+        advice = "check the connection" if _is_unreachable(error) else "check the name and your access"
+        raise FetchError(f"the hub does not give {name}{at} ({kind}); {advice}") from error
     return Path(pin.folder)
 
 
@@ -90,6 +89,16 @@ def download(repository: str, file: str, to: Path) -> None:
     except Exception as error:  # also whatever the HTTP client of the hub's library raises
         raise FetchError(f"the hub does not give {repository} ({type(error).__name__})") from error
     shutil.rmtree(begun)
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    """Return whether `error`, or an error that caused it, means that the hub did not answer."""
+    while error is not None:
+        # An error of HTTP is an OSError, too; the hub's client has its own names for the others.
+        if isinstance(error, ConnectionError | TimeoutError) or "Connect" in type(error).__name__:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _wanted(name: str, listed: "list[RepoFile]", file: str | None) -> "list[RepoFile]":

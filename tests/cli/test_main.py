@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.checkpoints import CheckpointError, find_directory
 from dg_lsp.cli.main import COMMANDS, main
 from dg_lsp.cli.target import Target, parse_target, replace_file
 from dg_lsp.engine import team
@@ -549,6 +550,35 @@ def test_an_unknown_option_is_exit_two_and_one_line(capsys, command):
     assert capsys.readouterr().err == (
         f"dg-lsp: error: unknown argument '--nonsense'; see dg-lsp {command} --help\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("--stido", "did you mean --stdio?"),
+        ("--versoin", "did you mean --version?"),
+        ("--xyz", "options come after a command; see dg-lsp --help"),
+    ],
+)
+def test_an_option_without_a_command_is_an_error_that_names_the_fix(capsys, option, advice):
+    assert main([option]) == 2
+    assert capsys.readouterr().err == f"dg-lsp: error: there is no option {option!r}; {advice}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("codr", "coder"),
+        ("Coder", "coder"),
+        ("embeded", "embedded"),
+        ("https://a.example/Some/Net-3B", "Some/Net-3B"),
+    ],
+)
+def test_a_misspelt_checkpoint_is_answered_with_the_one_that_is_meant(capsys, name, near):
+    assert main(["fetch", name]) == 2
+    assert capsys.readouterr().err.endswith(f"; did you mean {near}?\n")
+    with pytest.raises(CheckpointError, match=f"did you mean {near}"):
+        find_directory(name)
 
 
 def test_version_is_the_package_version(capsys):

@@ -282,3 +282,10 @@ def test_a_rate_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 110.0)
     assert rate.describe(200_000_000) == "200 of 1000 MB"
     assert rate.describe(300_000_000) == "300 of 1000 MB, 10.0 MB/s, 1:10 left"
+
+
+def test_a_rate_tells_no_time_left_in_its_first_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    rate = Rate(1_117_000_000, 734_000_000)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.5)
+    assert rate.describe(734_020_000) == "734 of 1117 MB"

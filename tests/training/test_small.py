@@ -182,4 +182,7 @@ def test_the_next_better_checkpoint_is_the_best_that_fits(
     (tmp_path / "dg-lsp" / CODER).mkdir(parents=True)
     note_measured(CODER, Measured(9.0, 0))
     assert "dg-lsp fetch coder-0.5b gets" in better(SMALL)
+    note_measured(CODER, Measured(1.2, 0))
+    assert better(EMBEDDED) == "coder writes better and is here: --checkpoint coder uses it"
+    note_measured(CODER, Measured(9.0, 0))
     assert "--checkpoint coder uses it" in better(CODER_LITTLE)
