@@ -33,17 +33,15 @@ from dg_lsp.checkpoints import (
 )
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import add_settings, explain, settings_of
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.settings import Settings, UsageError, is_foreign
 
 State = Literal["ok", "warn", "fail"]
 _PYTHON = (3, 11)
 _OLDEST = {"nvim": (0, 12), "vscode": (1, 91)}
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
-_RELEASED = "google/diffusiongemma-26B-A4B-it"
-# Bytes of a GPU that the released checkpoint needs, by the bits of its experts' weights; the seconds that a line and a
-# body take with four bits on REFERENCE (docs/hardware.md).
+# Bytes of a GPU that the released checkpoint needs, by the bits of its experts' weights (docs/hardware.md).
 _RELEASED_NEEDS = {16: 60_000_000_000, 4: 21_000_000_000}
-_RELEASED_LINE, _RELEASED_BODY = 9.0, 275.0
 _PRODUCT = 1.76e-3  # seconds that `_speed` measures on REFERENCE
 _REINSTALL = "reinstall it: python -m pip install --force-reinstall dg-lsp"
 _SAMPLE = (
@@ -65,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp doctor`."""
     explain(
         parser,
-        "Check this installation step by step: Python, packages, device, memory, grammars, checkpoint, a fill in this "
-        "process, a fill by the shared engine. Each line that is not ok says how to fix it.",
+        "Check this installation step by step: Python, packages, device, memory, grammars, checkpoint, a fill by the "
+        "shared engine and, if that fails, one in this process. Each line that is not ok says how to fix it.",
         "dg-lsp doctor --no-fill",
         "0 nothing failed (warnings are allowed), 1 a check failed",
     )
@@ -93,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     checks: list[Callable[[Settings], Finding]]
     checks = [check_python, check_packages, check_device, check_memory, check_grammars]
     checks += [partial(check_checkpoint, large=sys.maxsize) if arguments.hashes else check_checkpoint]
-    checks += [] if arguments.no_fill else [check_auto, check_fill]
+    checks += [] if arguments.no_fill else [check_auto]
     if arguments.editor:
         chain = (partial(check, arguments.editor, arguments.program) for check in EDITOR_CHECKS)
         checks = [*chain]
@@ -111,8 +109,13 @@ def run(arguments: argparse.Namespace) -> int:
         note(Finding("settings", "fail", str(error), "correct the option or the variable"))
         checks = []
     for check in checks:
-        _begin(check)
-        note(examine(check, settings))
+        # Some take half a minute.
+        with Waiting(_name_of(check)):
+            finding = examine(check, settings)
+        note(finding)
+        # Without the engine's process: is it the process that fails, or the model?
+        if (finding.check, finding.state) == ("engine", "fail") and not settings.engine_url:
+            checks.append(check_fill)
     ok = all(finding.state != "fail" for finding in findings)
     if arguments.json:
         print(json.dumps({"ok": ok, "checks": [asdict(finding) for finding in findings]}, indent=1))
@@ -125,12 +128,6 @@ def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding
         return check(settings)
     except Exception as error:  # whatever a broken installation brings is a finding
         return Finding(_name_of(check), "fail", _first_line(error), _REINSTALL)
-
-
-def _begin(check: Callable[[Settings], Finding]) -> None:
-    """Name in a terminal the check that runs, as some take half a minute; its finding is written over the name."""
-    if sys.stderr.isatty():
-        print(f"...   {_name_of(check):<12}", end="\r", file=sys.stderr, flush=True)
 
 
 def _name_of(check: Callable[[Settings], Finding]) -> str:
@@ -183,35 +180,15 @@ def check_device(settings: Settings) -> Finding:
             f"--weight-bits 4; {EMBEDDED} and {', '.join(OFFERED)} run on a CPU"
         )
         return Finding("device", "warn", found, fix)
-    return Finding("device", "ok", found + _released_on_cpu())
-
-
-def _released_on_cpu() -> str:
-    """Say how the released checkpoint runs on this processor, and in about what time; empty where it does not."""
-    import torch
-
-    from dg_lsp.engine.memory import free
-
-    fast = torch.backends.cpu.get_cpu_capability() == "AVX512"
-    if not fast or free("cpu")[0] < _RELEASED_NEEDS[4]:
-        return ""
-    speed = _speed()
-    line, body = _rough(_RELEASED_LINE / speed), _rough(_RELEASED_BODY / speed)
-    return f"{_released(_RELEASED_NEEDS[4])}: about {line} for a line here, {body} for a body"
-
-
-def _rough(seconds: float) -> str:
-    """Return an estimated time as precise as it is: `21 s`, and `11 min` for 651 seconds."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    return Finding("device", "ok", found)
 
 
 def _released(free: int) -> str:
-    """Say how the released checkpoint is had where it fits `free` bytes of a GPU; empty where it does not."""
+    """Return words about the released checkpoint if it fits `free` bytes of a GPU; else nothing."""
     bits = next((bits for bits, most in _RELEASED_NEEDS.items() if free >= most), None)
     if bits is None:
         return ""
-    command = f"--checkpoint {_RELEASED}" + ("" if bits == 16 else f" --weight-bits {bits}")
-    return f"; DiffusionGemma 26B fits in {bits} bits: dg-lsp fetch {_RELEASED} (50 GB), then {command}"
+    return f"; DiffusionGemma 26B fits in {bits} bits, untried: nobody has run its weights (docs/hardware.md)"
 
 
 def check_memory(_: Settings) -> Finding:
@@ -260,9 +237,10 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
 
 
 def check_auto(settings: Settings) -> Finding:
-    """Measure a line with the fetched checkpoints, the best first, until one is fast enough and fits in memory.
+    """Check that `auto` means the best fetched checkpoint that is fast enough and fits in memory.
 
-    `auto` goes by these times from now on.
+    A line is measured with those of unknown speed, or too slow until now, as the machine may have been busy; the best
+    first. `auto` uses these times from then on.
     """
     from dg_lsp.cli.fetch import is_current, measure
     from dg_lsp.engine.choice import choice, room_for
@@ -276,6 +254,8 @@ def check_auto(settings: Settings) -> Finding:
         before = measured(name)
         if room(name) < (before.memory if before else OFFERED[name].memory):
             continue
+        if before and before.seconds <= FAST_ENOUGH:
+            break
         try:
             if measure(name).seconds <= FAST_ENOUGH:
                 break

@@ -22,6 +22,7 @@ from dg_lsp.cli.target import (
     parse_target,
     replace_file,
 )
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
@@ -114,13 +115,24 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
 
 
-def fill(
-    place: Place, arguments: argparse.Namespace, show: Callable[[Draft], None] = lambda _: None
-) -> Outcome:
-    """Fill the gap of `place` with the engine that `arguments` ask for; `show` gets each Draft."""
+def fill(place: Place, arguments: argparse.Namespace, show: Callable[[Draft], None] | None = None) -> Outcome:
+    """Fill the gap of `place` with the engine that `arguments` ask for, and return the outcome.
+
+    show: gets each Draft. Until it gets the first, and throughout if there is none, a terminal shows how long it takes.
+    """
     settings = settings_of(arguments)
     say_unlearned(settings, [place[0].language])
-    outcome = asyncio.run(fill_and_close(engine_of(arguments), place, settings, show))
+    what = f"filling {arguments.target}"
+    with Waiting(what) as line:
+
+        def shown(draft: Draft) -> None:
+            if show is None:
+                line.say(f"{what}: {draft.progress}")
+            elif draft.runs:
+                line.stop()
+                show(draft)
+
+        outcome = asyncio.run(fill_and_close(engine_of(arguments), place, settings, shown))
     reason = why_look(place, outcome, arguments)
     if reason and unsure(outcome.fill) not in ("", reason) and not _is_named(arguments):
         return replace(outcome, edit=None, why=f"{reason}, and the best text is {note_of(outcome.fill)}")

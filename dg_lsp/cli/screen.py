@@ -97,12 +97,9 @@ class Screen:
         return self._console.is_terminal and not self._console.is_dumb_terminal
 
     def show(self, draft: Draft) -> None:
-        """Show one Draft; those without a canvas (encoding, search) only where the picture is repainted."""
-        if draft.runs:
-            self.context = around(draft, *self._sides)
-            self.drafts.append(draft)
-        elif not self.moves or self.drafts:
-            return
+        """Show one Draft with a canvas."""
+        self.context = around(draft, *self._sides)
+        self.drafts.append(draft)
         if self.moves:
             if self._live is None:
                 self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
@@ -173,8 +170,6 @@ def _legend(*, colours: bool) -> Text:
 
 
 def _progress(draft: Draft) -> str:
-    if not draft.runs:
-        return f"encoding, searching the length  {draft.milliseconds:.0f} ms"
     # A text that was written from left to right has no entropy, and a noisy canvas always has some.
     entropy = mean_entropy(draft)
     return f"step {draft.step}  {draft.milliseconds:.0f} ms" + (

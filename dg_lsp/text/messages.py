@@ -133,6 +133,11 @@ class Draft:
     milliseconds: float
     pause: bool = False
 
+    @property
+    def progress(self) -> str:
+        """Return how far the fill is, in words for the user."""
+        return f"step {self.step}" if self.step else "reading the file, trying lengths"
+
 
 @dataclass(frozen=True, slots=True)
 class Fill:

@@ -71,7 +71,7 @@ async def fill_target(snapshot: Snapshot, context: Context, gap: Gap, target: Ma
     async with context.client.progress(title_of(gap), target.get("workDoneToken")) as progress:
 
         def report(draft: Draft) -> None:
-            progress.report(f"step {draft.step}" if draft.step else "reading the file, trying lengths")
+            progress.report(draft.progress)
             show(draft)
 
         with context.board.watched_by(progress.report_loading):

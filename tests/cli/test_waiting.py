@@ -1,0 +1,61 @@
+"""The line that moves while a user waits: in a terminal, and never in a pipe."""
+
+import os
+import pty
+import subprocess
+import sys
+import threading
+
+PROGRAM = """
+import sys, time
+from dg_lsp.cli.waiting import Waiting
+with Waiting("filling a.py::add") as line:
+    time.sleep(0.4)
+    line.say("filling a.py::add: step 3 [x]")
+    print("dg-lsp: a sentence", file=sys.stderr, flush=True)
+    time.sleep(1.4)
+print("done", file=sys.stderr)
+"""
+
+
+def in_terminal(program: str, **environment: str) -> str:
+    """Return all that `program` writes to a terminal that is its stderr."""
+    ours, theirs = pty.openpty()
+    said = bytearray()
+
+    def read() -> None:
+        try:
+            while piece := os.read(ours, 4096):
+                said.extend(piece)
+        except OSError:
+            pass  # the program has ended
+
+    reader = threading.Thread(target=read)
+    variables = {**os.environ, "TERM": "xterm-256color", **environment}
+    child = subprocess.Popen([sys.executable, "-c", program], stderr=theirs, env=variables)
+    os.close(theirs)
+    reader.start()
+    assert child.wait(60) == 0
+    reader.join(10)
+    os.close(ours)
+    return said.decode()
+
+
+def test_a_terminal_shows_what_runs_and_for_how_long_and_is_left_clean() -> None:
+    said = in_terminal(PROGRAM)
+    assert "filling a.py::add" in said and "step 3 [x]" in said and "0:00:01" in said
+    # What is printed meanwhile is whole, and the line is gone at the end.
+    assert "dg-lsp: a sentence" in said and said.rindex("\x1b[2K") < said.rindex("done")
+    assert said.rindex("\x1b[?25h") > said.index("\x1b[?25l")
+
+
+def test_a_pipe_and_a_dumb_terminal_get_nothing_of_it() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stderr == "dg-lsp: a sentence\ndone\n" and not done.stdout
+    assert "filling" not in in_terminal(PROGRAM, TERM="dumb")
+
+
+def test_an_interrupt_leaves_the_terminal_clean() -> None:
+    program = PROGRAM.replace("    time.sleep(1.4)", "    raise SystemExit(0)")
+    said = in_terminal(program)
+    assert said.rindex("\x1b[?25h") > said.index("\x1b[?25l")
