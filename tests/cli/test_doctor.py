@@ -210,7 +210,7 @@ def test_a_fill_in_this_process_is_tried_only_where_the_engine_fails(monkeypatch
 
     def local(*_):
         opened.append(1)
-        return ScriptedEngine("return first + second")
+        return ScriptedEngine(Fill("return first + second"))
 
     monkeypatch.setattr(LocalEngine, "open", local)
     for state, names in (("ok", ["auto", "engine"]), ("fail", ["auto", "engine", "fill"])):
