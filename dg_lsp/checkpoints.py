@@ -109,14 +109,14 @@ def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
 def picked() -> str:
     """Return the checkpoint that was picked in the model menu; empty if none was."""
     try:
-        return (_data() / PICKED).read_text(encoding="utf-8").strip()
+        return (data_folder() / PICKED).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         return ""
 
 
 def pick(name: str) -> None:
     """Let AUTO mean the checkpoint `name` from now on; where it means that anyway, better ones may replace it later."""
-    file = _data() / PICKED
+    file = data_folder() / PICKED
     file.unlink(missing_ok=True)
     if choose().name != name:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def pick(name: str) -> None:
 def measured(name: str) -> Measured | None:
     """Return what was measured with the fetched checkpoint `name`; None if it was not fetched or not measured."""
     try:
-        found = json.loads((_data() / name / FETCHED).read_text(encoding="utf-8"))
+        found = json.loads((data_folder() / name / FETCHED).read_text(encoding="utf-8"))
         return Measured(float(found["seconds"]), int(found.get("memory", 0)))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
@@ -135,7 +135,7 @@ def measured(name: str) -> Measured | None:
 def note_measured(name: str, found: Measured) -> None:
     """Write down what was measured with the fetched checkpoint `name`, for `choose`."""
     text = json.dumps({"seconds": round(found.seconds, 2), "memory": found.memory})
-    (_data() / name / FETCHED).write_text(text + "\n", encoding="utf-8")
+    (data_folder() / name / FETCHED).write_text(text + "\n", encoding="utf-8")
 
 
 def named(checkpoint: str) -> str:
@@ -149,10 +149,10 @@ def folder_of(checkpoint: str) -> Path:
     if name == EMBEDDED:
         return Path(__file__).parent / "model" / "embedded"
     if name in OFFERED:
-        return _data() / name
+        return data_folder() / name
     if is_hub_name(name):
         pin = pinned(name)
-        return Path(pin.folder) if pin else _data() / "not fetched" / name
+        return Path(pin.folder) if pin else data_folder() / "not fetched" / name
     return path_of(name)
 
 
@@ -197,9 +197,14 @@ def is_hub_name(checkpoint: str) -> bool:
     return _HUB_NAME.fullmatch(checkpoint) is not None
 
 
+def data_folder() -> Path:
+    """Return the folder of this user's checkpoints; it need not exist."""
+    return platformdirs.user_data_path("dg-lsp", appauthor=False)
+
+
 def lock_file() -> Path:
     """Return the path of the lock file, which pins the commit and the files of each checkpoint fetched from the hub."""
-    return _data() / "hub.lock.json"
+    return data_folder() / "hub.lock.json"
 
 
 def pinned(checkpoint: str) -> Pin | None:
@@ -353,7 +358,3 @@ def _about(checkpoint: str) -> dict[str, Any]:
 def _locked() -> Any:
     """Read the lock file."""
     return json.loads(lock_file().read_text(encoding="utf-8"))
-
-
-def _data() -> Path:
-    return platformdirs.user_data_path("dg-lsp", appauthor=False)

@@ -33,6 +33,7 @@ COMMANDS = {
     "serve-engine": "serve one engine to a team over TLS, behind tokens",
     "stats": "show how ghost text was used on this machine, and fit a setting to it",
     "doctor": "check this installation and say how to fix it",
+    "uninstall": "list what dg-lsp has written on this machine, and remove it",
 }
 
 

@@ -113,14 +113,15 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _record_file() -> Path:
+def record_file() -> Path:
+    """Return the path of the hashes that were found on this machine; it need not exist."""
     return platformdirs.user_cache_path("dg-lsp", appauthor=False) / "verified.json"
 
 
 def _verified_before() -> dict[str, Any]:
     """The files that matched before, with their marks; {} if the record is missing or unreadable."""
     try:
-        record = json.loads(_record_file().read_text(encoding="utf-8"))
+        record = json.loads(record_file().read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):
         return {}
     return record if isinstance(record, dict) else {}
@@ -129,6 +130,6 @@ def _verified_before() -> dict[str, Any]:
 def _write_record(found: Mapping[str, Any]) -> None:
     # If the record cannot be written, the files are hashed again the next time.
     with suppress(OSError, RuntimeError):
-        record = _record_file()
+        record = record_file()
         record.parent.mkdir(parents=True, exist_ok=True)
         write_whole(record, json.dumps(found).encode("ascii"))
