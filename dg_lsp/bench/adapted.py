@@ -5,6 +5,7 @@ leaves this machine.
 """
 
 import asyncio
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ KINDS = ("rest_of_line", "expression", "statement")
 RATES = (1.5e-3, 1e-3)  # peak rates of Muon and AdamW; lower than at first, so that little is forgotten
 INFILL = 0.9  # share of canvases with a gap; the checkpoint has learned continuations already
 LORA_RATES = (3e-4, 3e-4)
+_CHANCE = 0.05  # below which a difference counts
 _LARGE, _RANK = 200_000_000, 16  # weights from which on an adapter is trained, and its rank
 
 
@@ -71,6 +73,24 @@ def rank_for(base: Path, wanted: int | None) -> int:
     """The rank of the adapter to train for the checkpoint in `base`: the `wanted` one, else 0 for a small network."""
     weights = sum(file.stat().st_size for file in base.glob("*.safetensors")) // 2
     return wanted if wanted is not None else _RANK if weights > _LARGE else 0
+
+
+def verdict(before: Sequence[Score], after: Sequence[Score]) -> str:
+    """Return a sentence that says whether more holes are exactly right after the adaptation than before it.
+
+    The scores are of the same holes, in the same order. The two-sided sign test says how likely so many changes in one
+    direction are by chance.
+    """
+    pairs = [(old.exact, new.exact) for old, new in zip(before, after, strict=True)]
+    better, worse = pairs.count((False, True)), pairs.count((True, False))
+    changed, most = better + worse, max(better, worse)
+    tail = sum(math.comb(changed, number) for number in range(most, changed + 1)) / 2**changed
+    counts = (
+        f"{better} of {len(pairs)} holes are exactly right that were not before, and {worse} no longer are"
+    )
+    if min(2 * tail, 1.0) >= _CHANCE:
+        return f"{counts}: no more than chance. More --minutes or --cases may show a difference."
+    return f"{counts}: the adaptation {'helps' if better > worse else 'harms'}."
 
 
 def scores(checkpoint: str, cases: Sequence[Case], label: str) -> list[Score]:

@@ -42,7 +42,7 @@ async def measure(cases: Sequence[Case], methods: Sequence[str], settings: Setti
                 scores.append(await _by_engine(engine, case, settings, name))
                 if time.monotonic() - reported > _SILENCE:
                     reported = time.monotonic()
-                    _tell(f"{name}: {number} of {len(cases)}")
+                    _tell(f"{number} of {len(cases)} holes are filled ({name})")
     finally:
         await engine.close()
     return scores

@@ -119,6 +119,9 @@ def _show(found: list[Status], arguments: argparse.Namespace) -> int:
 
 def _words(status: Status) -> str:
     slow = f": {status.why}" if status.state == "slow" else ""
+    if not status.process and not status.checkpoint:
+        # A server that does not answer says nothing else.
+        return f"engine      {name_of_state(status)}{slow}"
     lines = [
         f"engine      {name_of_state(status)}{slow}",
         f"checkpoint  {status.checkpoint} ({status.digest[:10]})",

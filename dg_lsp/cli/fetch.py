@@ -25,6 +25,7 @@ from dg_lsp.checkpoints import (
     is_hub_name,
     lock_file,
     measured,
+    named,
     network_in,
     note_measured,
     pinned,
@@ -35,7 +36,7 @@ from dg_lsp.engine.local import LocalEngine, cache_budget
 from dg_lsp.engine.memory import needed
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import fill_gap
-from dg_lsp.settings import Settings, UsageError, from_environment, override
+from dg_lsp.settings import AUTO, Settings, UsageError, from_environment, override
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 
@@ -135,9 +136,7 @@ def _offered(arguments: argparse.Namespace) -> int:
     found = measure(name, tell)
     tell(f"{folder}: a line takes {found.seconds:.1f} s here.")
     if found.seconds <= FAST_ENOUGH:
-        tell(
-            "dg-lsp uses the best checkpoint that is fast enough and fits in memory: dg-lsp doctor says which."
-        )
+        tell(f"dg-lsp now uses {named(AUTO)}, the best checkpoint that is fast enough and fits in memory.")
         tell("dg-lsp engine stop --all ends an engine that runs with another one.")
     else:
         tell(f"That is slow, so dg-lsp does not use it by itself; --checkpoint {name} uses it anyway.")

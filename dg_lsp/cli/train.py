@@ -4,17 +4,22 @@ The checkpoint is loaded, and torch imported, only by `run`.
 """
 
 import argparse
+import math
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dg_lsp.cli.options import explain
+from dg_lsp.cli.options import explain, say
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.languages.language import known_languages
 
 if TYPE_CHECKING:
     from dg_lsp.training.trainer import Recipe, Trainer
 
+_QUIET = 60.0  # seconds between two sentences about a run's progress in a file
 DECAY = 0.25  # that of training.trainer.Recipe
 DRAFT_RANK = 16  # of the adapter that --drafts trains
 # The peak rates of --drafts: 61,000 tokens lowered small's loss by a tenth (docs/research/candidates-and-judge.md).
@@ -75,7 +80,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="corpus, state, log and export go here"
     )
-    parser.add_argument("--minutes", type=float, default=90.0, help="training time (default: 90)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=90.0,
+        help="time of training steps (default: 90); compiling and, with --repo, the two measurements come on top",
+    )
     parser.add_argument(
         "--steps", type=int, help="stop after so many steps; they then set the decay, not the minutes"
     )
@@ -153,7 +163,7 @@ def _adapt(arguments: argparse.Namespace, base: Path) -> int:
     if not cases:
         raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
     # 2.
-    found = adapted.scores(str(base), cases, "before")
+    found = [*(before := adapted.scores(str(base), cases, "before"))]
     # 3. All weights of a small network are trained, and an adapter of a large one.
     rank = adapted.rank_for(base, arguments.lora)
     rates = adapted.LORA_RATES if rank else adapted.RATES
@@ -163,8 +173,9 @@ def _adapt(arguments: argparse.Namespace, base: Path) -> int:
     take_steps(Trainer(arguments.out, recipe, base), arguments)
     # 4.
     to = str((arguments.export or arguments.out / "export").absolute())
-    found += adapted.scores(to, cases, "then")
+    found += (after := adapted.scores(to, cases, "then"))
     print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
+    print(adapted.verdict(before, after))
     print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
     return 0
 
@@ -209,6 +220,20 @@ def recipe_of(arguments: argparse.Namespace) -> "Recipe":
     )
 
 
+def _teller(line: Waiting) -> Callable[[str], None]:
+    """Return a function that shows a sentence in a terminal's last line; elsewhere it prints one a minute at most."""
+    printed = -math.inf
+
+    def tell(sentence: str) -> None:
+        nonlocal printed
+        line.say(sentence)
+        if not line.moves and time.monotonic() - printed >= _QUIET:
+            printed = time.monotonic()
+            say(sentence)
+
+    return tell
+
+
 def take_steps(trainer: "Trainer", arguments: argparse.Namespace) -> None:
     """Train and export; with --export only write the state as a checkpoint."""
     from dg_lsp.training import loop
@@ -216,8 +241,8 @@ def take_steps(trainer: "Trainer", arguments: argparse.Namespace) -> None:
     if arguments.resume or arguments.export:
         trainer.restore()
     if not arguments.export:
-        with loop.caught_signals() as received:
-            loop.train(trainer, received)
+        with loop.caught_signals() as received, Waiting("training") as line:
+            loop.train(trainer, received, _teller(line))
     trainer.export(arguments.export or trainer.out / "export")
 
 

@@ -27,6 +27,11 @@ class Waiting:
         )
         self._task = self._line.add_task(what, total=None)
 
+    @property
+    def moves(self) -> bool:
+        """Return whether there is a terminal that shows the line."""
+        return not self._line.disable
+
     def say(self, what: str) -> None:
         """Show `what` instead; the clock continues."""
         self._line.update(self._task, description=what)

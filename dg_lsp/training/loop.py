@@ -4,7 +4,7 @@ import json
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,8 +46,8 @@ class _Means:
         return line | {"seconds_per_step": round(self.seconds / self.steps, 3)}
 
 
-def train(trainer: Trainer, signals: Sequence[int]) -> None:
-    """Take steps until the run is done or `signals` is not empty.
+def train(trainer: Trainer, signals: Sequence[int], tell: Callable[[str], None] = lambda _: None) -> None:
+    """Take steps until the run is done or `signals` is not empty; `tell` gets a sentence after each line of the log.
 
     After step 1 and then every 10 steps a line goes to log.jsonl, every 5 minutes the state is saved, every
     10 minutes the held-out losses are measured and, if all weights are trained, a snapshot is exported.
@@ -58,6 +58,10 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
     if count == trainer.first:
         # An earlier run in the same folder may have left its own.
         (trainer.out / WEIGHTS_BEFORE_DECAY).unlink(missing_ok=True)
+    if trainer.recipe.compiled and trainer.recipe.denoises:
+        tell(
+            "torch compiles the loss, which takes some minutes and does not count; --no-compile starts at once"
+        )
     while trainer.done() < 1 and not signals:
         if not falling and trainer.done() > 1 - trainer.recipe.decay:
             falling = True
@@ -67,6 +71,8 @@ def train(trainer: Trainer, signals: Sequence[int]) -> None:
         means.take_step(trainer)
         if count.step % 10 == 0 or count.step == 1:
             _append(log, means.line(trainer))
+            loss = ", ".join(f"{name} {value:.2f}" for name, value in trainer.recent.items())
+            tell(f"step {count.step}, {min(trainer.done(), 1):.0%} of the run; losses: {loss}")
             means = _Means()
         now = time.monotonic()
         if now - measured > _MEASURE_SECONDS:

@@ -176,7 +176,8 @@ def test_the_progress_is_told_once_a_while(monkeypatch, file, tmp_path, capsys):
     install(monkeypatch, "return 1")
     monkeypatch.setattr("dg_lsp.bench.measure._SILENCE", 0.0)
     bench(tmp_path, "--files", file, "--kinds", "function_body", "--cases", 2, "--methods", "given")
-    assert "dg-lsp: given: 1 of 2\ndg-lsp: given: 2 of 2\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "dg-lsp: 1 of 2 holes are filled (given)\ndg-lsp: 2 of 2 holes are filled (given)\n" in said
 
 
 def test_a_perfect_engine_scores_one_everywhere(monkeypatch, file, tmp_path, capsys):

@@ -7,19 +7,21 @@ import re
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dg_lsp.checkpoints import CheckpointError, find_directory
+from dg_lsp.cli import engine
 from dg_lsp.cli.main import COMMANDS, main
 from dg_lsp.cli.target import Target, parse_target, replace_file
 from dg_lsp.engine import team
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import UsageError
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.text.messages import Fill, Infill, Status
 from tests import scripts
 
 SOURCE = '''\
@@ -656,3 +658,9 @@ def test_an_excluded_file_is_not_read_under_any_of_its_names(command, name, tmp_
     assert main([command, f"{tmp_path / name}::add", "--include", "*"]) == 0
     assert main([command, f"{tmp_path / name}::add", "--include", "*", "--exclude", "*.py"]) == 2
     assert "take it out of that setting" in capsys.readouterr().err
+
+
+def test_the_status_of_a_server_that_does_not_answer_is_its_reason_alone():
+    status = Status("failed", why="no connection; check engineUrl")
+    assert engine._words(status) == "engine      failed: no connection; check engineUrl"
+    assert "process     7" in engine._words(replace(status, process=7))

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from dg_lsp.bench import adapted as adapt
+from dg_lsp.bench.score import Score
 from dg_lsp.cli.main import main
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.settings import UsageError
@@ -143,3 +145,22 @@ def test_what_is_merged_gives_what_the_adapter_gave(base: Path, tmp_path: Path) 
         )
     assert torch.allclose(adapted, found, atol=1e-4)
     assert not torch.allclose(adapted, unchanged, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "said"),
+    [
+        (0, 0, "no more than chance"),
+        (1, 0, "no more than chance"),
+        (6, 5, "no more than chance"),
+        (12, 2, "the adaptation helps"),
+        (2, 12, "the adaptation harms"),
+    ],
+)
+def test_a_difference_counts_if_it_is_more_than_chance(better: int, worse: int, said: str) -> None:
+    score = Score("a", "expression", "given", "x", "x", "x", True, 1.0, True, True, 0.1)
+    wrong = replace(score, exact=False)
+    before = [score] * 40 + [wrong] * better + [score] * worse
+    after = [score] * 40 + [score] * better + [wrong] * worse
+    sentence = adapt.verdict(before, after)
+    assert said in sentence and sentence.startswith(f"{better} of {40 + better + worse} holes")

@@ -90,7 +90,7 @@ def test_the_command_fetches_measures_and_says_what_comes_of_it(
     given: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     for seconds, word in (
-        (0.7, "dg-lsp doctor says which"),
+        (0.7, "dg-lsp now uses coder, the best checkpoint"),
         (FAST_ENOUGH + 1, "--checkpoint coder uses it anyway"),
     ):
         monkeypatch.setattr(fetch, "line_of", lambda *_, s=seconds: Measured(s, 5))

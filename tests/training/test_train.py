@@ -509,6 +509,16 @@ def test_a_run_goes_on_from_the_weights_before_the_rate_fell(installed: Path, tm
     assert any(not torch.equal(final[name], weight) for name, weight in kept.items())
 
 
+def test_a_run_says_how_far_it_is(installed: Path, tmp_path: Path) -> None:
+    prepare(tmp_path, [installed])
+    said: list[str] = []
+    loop.train(Trainer(tmp_path, small(steps=20, warm=1)), [], said.append)
+    assert [sentence.partition(";")[0] for sentence in said] == [
+        f"step {step}, {share} of the run" for step, share in ((1, "5%"), (10, "50%"), (20, "100%"))
+    ]
+    assert all("losses: diffusion " in sentence and ", ahead " in sentence for sentence in said)
+
+
 def test_a_run_does_not_export_the_weights_of_an_earlier_one_in_its_folder(
     installed: Path, tmp_path: Path
 ) -> None:
