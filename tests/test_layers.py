@@ -23,10 +23,11 @@ MODEL = {
     "huggingface_hub",
     "gguf",
 }
-BASE = {"settings", "checkpoints", "text"}
+BASE = {"settings", "checkpoints", "processes", "text"}
 # By layer: what of dg_lsp it may import beside itself, and which other packages.
 RULES: dict[str, tuple[set[str], set[str]]] = {
     "settings": (set(), set()),
+    "processes": (set(), set()),
     "checkpoints": ({"settings"}, {"platformdirs"}),
     "text": ({"settings"}, {"tree_sitter"}),
     "filling": (BASE, set()),
@@ -63,21 +64,24 @@ ROOMS = (
 INSIDE_THE_ENGINE = {f"dg_lsp.engine.{name}" for name in ("local", "memory", "vllm", "llama")}
 
 
-# What starts a program: the engine, a fetch, git, an editor; and what a model wrote only in the last two, where a user
-# says so.
-STARTERS = {
-    *("dg_lsp.engine.resident", "dg_lsp.engine.choice", "dg_lsp.cli.plugins"),
-    *(
-        "dg_lsp.text.documents.ignored",
-        "dg_lsp.cli.trial",
-        "dg_lsp.bench.humaneval",
-        "dg_lsp.training.packages",
-    ),
+# The one module that starts programs.
+STARTER = "dg_lsp.processes"
+# Modules of the standard library that start one, run a text as a program, or open what a text names.
+STARTING = {
+    "subprocess",
+    "runpy",
+    "multiprocessing",
+    "pty",
+    "code",
+    "webbrowser",
+    "concurrent.futures.process",
 }
-STARTING = {"subprocess", "runpy", "multiprocessing", "pty", "code"}
-RUNNING = re.compile(
-    r"(?<![.\w])(?:exec|eval)\(|\bos\.(?:system|popen|fork|exec\w+|spawn\w+|posix_spawn\w*)\(|create_subprocess_"
+# Names by which one is started, of whatever object: of `os`, of `asyncio`, of an event loop, of a library of C.
+STARTS = re.compile(
+    r"system|popen|startfile|fork(?:pty)?|v?fork|exec(?:v|l)p?e?|spawn\w*|posix_spawnp?|create_subprocess_\w+|"
+    r"subprocess_(?:exec|shell)|ProcessPoolExecutor|get_context"
 )
+RUNS = {"exec", "eval", "__import__"}
 
 
 def modules() -> dict[str, Path]:
@@ -181,11 +185,58 @@ def test_whoever_fills_a_gap_goes_through_filling() -> None:
     assert {layer_of(module) for module in asking} == {"filling", "engine", "serving"}
 
 
-def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
-    def starts(module: str) -> bool:
-        return bool(STARTING & {*imports(module)} or RUNNING.search(MODULES[module].read_text("utf-8")))
+def starts(text: str) -> set[str]:
+    """Names in a module's text by which it could start a program or run a text."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names if STARTING & {name.name, name.name.split(".")[0]}}
+        elif isinstance(node, ast.ImportFrom):
+            names = {name.name for name in node.names if STARTS.fullmatch(name.name)}
+            found |= names | ({node.module or ""} & STARTING)
+            # `asyncio.subprocess` starts nothing by its types and constants.
+            found |= {"subprocess" for name in node.names if name.name == "subprocess"}
+        elif isinstance(node, ast.Attribute) and STARTS.fullmatch(node.attr):
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found |= {node.func.id} & RUNS
+            # getattr(os, "system")
+            strings = {one.value for one in node.args if isinstance(one, ast.Constant)}
+            if node.func.id == "getattr":
+                found |= {one for one in strings if isinstance(one, str) and STARTS.fullmatch(one)}
+    return found
 
-    assert {module for module in MODULES if starts(module)} == STARTERS
+
+def test_no_other_module_starts_a_program_or_runs_a_text() -> None:
+    found = {module: names for module in MODULES if (names := starts(MODULES[module].read_text("utf-8")))}
+    assert found.keys() == {STARTER}, found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import subprocess",
+        "from subprocess import run",
+        "import multiprocessing.pool",
+        "from concurrent.futures import ProcessPoolExecutor",
+        "import os\nos.system('ls')",
+        "from os import execv",
+        "from os import posix_spawn as go",
+        "import os as system_of\nsystem_of.popen('ls')",
+        "import os\nos.spawnlp(0, 'ls')",
+        "import asyncio\nasyncio.create_subprocess_exec('ls')",
+        "async def go(loop): await loop.subprocess_shell(None, 'ls')",
+        "import pty",
+        "import webbrowser",
+        "import ctypes\nctypes.CDLL(None).system(b'ls')",
+        "import os\ngetattr(os, 'system')('ls')",
+        "import torch\ntorch.multiprocessing.spawn(print)",
+        "exec('import os')",
+    ],
+)
+def test_each_way_to_start_a_program_is_noticed(text: str) -> None:
+    assert starts(text)
+    assert not starts("import os, asyncio\nos.environ, asyncio.subprocess.PIPE")
 
 
 @pytest.mark.parametrize(

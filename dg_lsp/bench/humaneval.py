@@ -8,7 +8,6 @@ import json
 import os
 import secrets
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dg_lsp.bench.holes import Case
+from dg_lsp.processes import start_untrusted, wait
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap
@@ -113,15 +113,10 @@ def execute(program: str, limits: Limits) -> str:
 
 def _run(command: list[str], folder: str, out: IO[bytes], seconds: float) -> int | None:
     """The exit code; None after `seconds`."""
-    silent = subprocess.DEVNULL
-    child = subprocess.Popen(
-        command, cwd=folder, env={}, stdin=silent, stdout=out, stderr=silent, start_new_session=True
-    )
+    child = start_untrusted(command, folder, out)
     try:
         # 2.
-        return child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
+        return wait(child, seconds)
     finally:
         # 3. Processes of the group may outlive its leader.
         with suppress(ProcessLookupError, PermissionError):

@@ -10,7 +10,6 @@ import importlib.metadata
 import json
 import math
 import re
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from dg_lsp.checkpoints import (
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import add_settings, explain, settings_of
 from dg_lsp.cli.waiting import Waiting
+from dg_lsp.processes import find_program
 from dg_lsp.settings import Settings, UsageError, is_foreign
 
 State = Literal["ok", "warn", "fail"]
@@ -339,7 +339,7 @@ def check_engine(settings: Settings) -> Finding:
 def check_editor(editor: str, program: str | None, _: Settings) -> Finding:
     """Check that the editor is there, in a version that the plug-in is made for."""
     try:
-        found = plugins.find_program(program) if editor == "vscode" else shutil.which("nvim")
+        found = plugins.find_program(program) if editor == "vscode" else find_program("nvim")
         if found is None:
             return Finding("editor", "fail", "nvim is not on PATH", "install Neovim 0.12 or newer")
         version = _first_line(plugins.run(found, "--version"))

@@ -1,12 +1,12 @@
 """`dg-lsp editor`: install the plug-in for VS Code or Neovim, remove it, or list the versions."""
 
 import argparse
-import shutil
 from collections.abc import Iterator
 
 import dg_lsp
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
+from dg_lsp.processes import find_program
 from dg_lsp.settings import UsageError
 
 # The setting that names the server, as a line of the user's own settings.
@@ -66,8 +66,8 @@ def _list(name: str | None) -> Iterator[str]:
     """Yield a line for each editor, with the version of its plug-in, and one for this installation."""
     nvim = plugins.plugin_of("nvim")
     said = f"plug-in {nvim.version() or 'not installed'} ({nvim.place})"
-    yield f"nvim         {shutil.which('nvim') or 'not on PATH'}: {said}"
-    programs = [program for program in ([name] if name else plugins.PROGRAMS) if shutil.which(program)]
+    yield f"nvim         {find_program('nvim') or 'not on PATH'}: {said}"
+    programs = [program for program in ([name] if name else plugins.PROGRAMS) if find_program(program)]
     for program in programs:
         plugin = plugins.plugin_of("vscode", program)
         try:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -16,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dg_lsp
+from dg_lsp import processes
+from dg_lsp.processes import find_program as find
 from dg_lsp.settings import UsageError
 
 EDITORS = ("vscode", "nvim")
@@ -78,8 +79,9 @@ class Neovim:
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plugin / name, folder / name)
-        if program := shutil.which("nvim"):
-            index = f"execute 'helptags' fnameescape('{folder / 'doc'}')"
+        if program := find("nvim"):
+            quoted = str(folder / "doc").replace("'", "''")
+            index = f"execute 'helptags' fnameescape('{quoted}')"
             with suppress(UsageError):
                 run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", index, "-c", "quit")
         if (server := own_program()) is not None:
@@ -169,7 +171,7 @@ class VSCode:
 def find_program(name: str | None = None) -> str:
     """Return the path of VS Code's program `name`, or of the first of PROGRAMS on PATH; raise UsageError without it."""
     for candidate in [name] if name else PROGRAMS:
-        if found := shutil.which(candidate):
+        if found := find(candidate):
             return found
     missing = f"{name} is not" if name else f"none of {', '.join(PROGRAMS)} is"
     raise UsageError(
@@ -187,13 +189,13 @@ def find_server(folder: Path | None) -> str | None:
     except (OSError, ValueError):
         installer = ""
     places = [installer or "dg-lsp", "dg-lsp", str(Path.home() / ".local/bin/dg-lsp")]
-    return next((found for place in places if (found := shutil.which(place))), None)
+    return next((found for place in places if (found := find(place))), None)
 
 
 def own_program() -> Path | None:
     """Return the absolute path of the program dg-lsp that runs now; None if Python was called in another way."""
     for path in (Path(sys.argv[0]).absolute(), Path(sys.executable).with_name("dg-lsp")):
-        if path.name == "dg-lsp" and shutil.which(path):
+        if path.name == "dg-lsp" and find(str(path)):
             return path
     return None
 
@@ -202,15 +204,8 @@ def run(program: str, *arguments: str) -> str:
     """Run `program` and return its standard output; raise UsageError if it failed, or took too long."""
     words = " ".join([Path(program).name, *arguments])
     try:
-        done = subprocess.run(
-            [program, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = processes.run([program, *arguments], _PATIENCE)
+    except OSError as error:  # also a TimeoutError
         raise UsageError(f"{words} cannot be run ({type(error).__name__})") from error
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dg_lsp.cli.target import replace_file
 from dg_lsp.filling.stubs import StubStarted
+from dg_lsp.processes import start_users_command
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document
 
@@ -198,16 +199,9 @@ async def run(command: str, seconds: float) -> Ran:
     It runs in a process group of its own, so that its children end with it.
     """
     # Two changes in one second may have one size, which Python's cache of compiled files would take for one text.
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile() as output:
-        process = await asyncio.create_subprocess_shell(
-            command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            start_new_session=True,
-        )
+        process = await start_users_command(command, output, environment)
         try:
             async with asyncio.timeout(seconds):
                 status = await process.wait()

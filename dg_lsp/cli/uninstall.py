@@ -16,6 +16,7 @@ from dg_lsp.engine.resident import stop_at
 from dg_lsp.engine.runtime import runtime_directory, sockets
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.manifest import record_file
+from dg_lsp.processes import find_program
 from dg_lsp.server import counts
 from dg_lsp.settings import UsageError
 
@@ -94,7 +95,7 @@ def _folders() -> Iterator[Kept]:
 def _plugged() -> Iterator[plugins.Neovim | plugins.VSCode]:
     """Yield the plug-ins that are installed in editors."""
     found = [plugins.plugin_of("nvim")]
-    found += [plugins.plugin_of("vscode", name) for name in plugins.PROGRAMS if shutil.which(name)]
+    found += [plugins.plugin_of("vscode", name) for name in plugins.PROGRAMS if find_program(name)]
     for plugin in found:
         with suppress(UsageError):
             if plugin.version():

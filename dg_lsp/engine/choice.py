@@ -29,6 +29,7 @@ from dg_lsp.checkpoints import (
 )
 from dg_lsp.engine.runtime import address_of
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.processes import python, start_talking
 from dg_lsp.settings import AUTO, Settings
 
 _PATIENCE = 5.0  # seconds in which an interrupted fetch ends the package clients that it has started
@@ -102,14 +103,7 @@ async def fetch(name: str, tell: Callable[[str, int | None], None]) -> None:
 
     Cancelling ends the process; the next fetch continues from what it has got.
     """
-    process = await asyncio.create_subprocess_exec(
-        *command(name),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        limit=_LONGEST,
-        start_new_session=True,
-    )
+    process = await start_talking(command(name), _LONGEST)
     assert process.stdout is not None
     said = ""
     try:
@@ -129,8 +123,8 @@ async def fetch(name: str, tell: Callable[[str, int | None], None]) -> None:
 
 
 def command(name: str) -> list[str]:
-    """Return the command line of the process. With -P no module is taken from the current folder."""
-    return [sys.executable, "-P", "-m", "dg_lsp", "fetch", name, "--json"]
+    """Return the command line of the process."""
+    return python("-m", "dg_lsp", "fetch", "--json", "--", name)
 
 
 def _model(name: str, settings: Settings, held: int, speed: float) -> Model:

@@ -8,8 +8,6 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
@@ -24,6 +22,7 @@ from dg_lsp.engine.client import SILENCE, RemoteEngine
 from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, EngineSilent, check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.processes import launch
 from dg_lsp.settings import Settings, is_foreign, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
@@ -31,17 +30,6 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 _PATIENCE = 60.0
 _LAST_WORD = 5.0  # seconds that a silent process has to answer before it is killed
 HUNG = "the engine hung and was ended; the next request starts it again"
-# Run by a Python of its own: start another Python with the given arguments, print its process id, and end. A
-# process started so is nobody's child; its standard output, on which the id was printed, becomes the log.
-_LAUNCHER = """
-import os, sys
-if process := os.fork():
-    print(process)
-else:
-    os.setsid()
-    os.dup2(2, 1)
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
 
 
 class ResidentEngine:
@@ -277,13 +265,9 @@ class _Started:
 
 
 def _spawn(settings: Settings, address: Address) -> _Started:
-    """Start an engine process for `settings`, with its output in the log file.
-
-    It belongs to no window: an editor that ends its children, their process group or their session does not reach it.
-    """
-    # With -P no module is taken from the current folder. The socket is named, because another version of dg-lsp may
-    # have another rule for it.
-    command = ["-P", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
+    """Start an engine process for `settings`, with its output in the log file."""
+    # The socket is named, because another version of dg-lsp may have another rule for it.
+    command = ["-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
     # A folder is named from the root, as the engine runs elsewhere. Our own names and the hub's are no folders of here.
     checkpoint, folder = named(settings.checkpoint), folder_of(settings.checkpoint)
     if checkpoint not in (EMBEDDED, *OFFERED) and not is_hub_name(checkpoint) and folder.is_dir():
@@ -305,19 +289,12 @@ def _spawn(settings: Settings, address: Address) -> _Started:
         # The log is kept over several starts, up to a limit.
         with address.log.open("ab") as log:
             shorten(log.fileno())
-            launched = subprocess.run(
-                [sys.executable, "-I", "-S", "-c", _LAUNCHER, *command, "--checkpoint", checkpoint],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=address.socket.parent,
-                pass_fds=(theirs,),
-                check=False,
-            )
+            command += ["--checkpoint", checkpoint]
+            process = launch(command, address.socket.parent, log, theirs)
     finally:
         # The engine has a copy of it, which is closed when it ends.
         os.close(theirs)
-    return _Started(int(launched.stdout or 0), life)
+    return _Started(process, life)
 
 
 async def _taken(path: Path) -> AbstractContextManager[object]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import DocumentError, read_document
 from dg_lsp.text.documents.excluded import excluding_file, excluding_names, names_of, path_of
-from dg_lsp.text.documents.ignored import UNIGNORED, ignored, listed
+from dg_lsp.text.documents.ignored import UNIGNORED, Which, ignored, listed
 from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
 from dg_lsp.text.related.index import LARGEST, Index, Other, Stamp, family_of
 
@@ -49,8 +49,8 @@ class Rules:
         return bool(excluding_file(str(path), map(str, self.roots), self.exclude))
 
 
-def project_files(folder: Path, which: Sequence[str] = UNIGNORED) -> list[Path]:
-    """Return the project's own files below `folder`, sorted: those that git lists by the options `which`.
+def project_files(folder: Path, which: Which = UNIGNORED) -> list[Path]:
+    """Return the project's own files below `folder`, sorted: those that git tracks, or all that it does not ignore.
 
     Where git lists none they are all files outside of hidden folders and JUNK.
     """

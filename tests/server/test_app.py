@@ -1222,40 +1222,30 @@ def test_what_git_ignores_gets_nothing_where_that_is_wanted(start: Start, tmp_pa
     assert told["state"] == "off" and "excludeIgnored" in told["why"]
 
 
-def test_a_git_that_hangs_delays_only_the_documents_that_it_is_asked_about(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by", ["initializationOptions", "settings"])
+def test_no_git_is_started_whoever_wants_its_rules(
+    by: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Status, cancels and other documents are answered while git hangs; its documents wait, and count as ignored."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("local.py\n")
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\n[ -e {tmp_path}/go ] && exit 1\nexec /bin/sleep 9\n")
+    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    (tmp_path / ".git").mkdir()
-
-    def asked(uri: str) -> dict[str, Any]:
-        return {**inline(AT_X, 2), "textDocument": {"uri": uri}}
-
-    def items(msg_id: str, uri: str) -> list[Any]:
-        return wire.ask(msg_id, "textDocument/inlineCompletion", asked(uri))["result"]["items"]  # type: ignore[no-any-return]
-
-    wire = start(rootUri=tmp_path.as_uri(), initializationOptions={"excludeIgnored": True})
-    opened(wire, TEXT, uri="untitled:one")
-    items("warm", "untitled:one")
-    # git has two seconds for each, and is asked about four at a time, so it says nothing of the last for long.
-    uris = [(tmp_path / f"{n}.py").as_uri() for n in range(24)]
-    for uri in uris:
+    own = {"excludeIgnored": True}
+    wire = start(rootUri=tmp_path.as_uri(), **({by: own} if by == "initializationOptions" else {}))
+    if by == "settings":
+        wire.send(notification("workspace/didChangeConfiguration", {"settings": {"dg-lsp": own}}))
+    local, other = ((tmp_path / name).as_uri() for name in ("local.py", "other.py"))
+    for uri in (local, other):
         opened(wire, TEXT, uri=uri)
-    wire.send(request("slow", "textDocument/inlineCompletion", asked(uris[0])))
-    for _ in range(2):
-        status = wire.ask("s", "dg-lsp/status", {"uri": uris[-1]})["result"]
-        assert status["state"] == "off" and "git has not answered yet" in status["why"]
-        assert items("other", "untitled:one")
-    assert wire.answer("slow")["result"]["items"] == []
-    assert "git ignores 0.py" in wire.ask("s2", "dg-lsp/status", {"uri": uris[0]})["result"]["why"]
-    # Where git answers, the first request waits for it, and is served.
-    (tmp_path / "go").write_text("")
-    opened(wire, TEXT, uri=(new := (tmp_path / "new.py").as_uri()))
-    assert items("new", new)
+    asked = inline(AT_X, 2)
+    assert wire.ask("o", "textDocument/inlineCompletion", {**asked, "textDocument": {"uri": other}})[
+        "result"
+    ]["items"]
+    told = wire.ask("s", "dg-lsp/status", {"uri": local})["result"]
+    assert "git ignores local.py" in told["why"]
+    assert not (tmp_path / "started").exists()
 
 
 def test_a_language_that_is_off_is_off_for_a_file_that_is_not_open(start: Start, tmp_path: Path) -> None:
