@@ -103,6 +103,8 @@ async def fetch(name: str, tell: Callable[[str, int | None], None]) -> None:
 
     Cancelling ends the process; the next fetch continues from what it has got.
     """
+    if name.startswith("-"):
+        raise EngineError(f"{name} is no name of a checkpoint; the model menu lists them")
     process = await start_talking(command(name), _LONGEST)
     assert process.stdout is not None
     said = ""
@@ -124,7 +126,7 @@ async def fetch(name: str, tell: Callable[[str, int | None], None]) -> None:
 
 def command(name: str) -> list[str]:
     """Return the command line of the process."""
-    return python("-m", "dg_lsp", "fetch", "--json", "--", name)
+    return python("-m", "dg_lsp", "fetch", name, "--json")
 
 
 def _model(name: str, settings: Settings, held: int, speed: float) -> Model:

@@ -33,8 +33,8 @@ for done in range(begun, 4):
 @pytest.fixture
 def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which FETCH runs in place of `dg-lsp fetch`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choice, "command", lambda _: [sys.executable, "-c", FETCH])
+    script = f"import os; os.chdir({str(tmp_path)!r})\n{FETCH}"
+    monkeypatch.setattr(choice, "command", lambda _: [sys.executable, "-c", script])
     return tmp_path
 
 

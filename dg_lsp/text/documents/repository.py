@@ -172,7 +172,7 @@ def _settings(config: Path, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield names and values in the file `config` and in those that it includes, on whatever condition."""
     text = (read_bounded(config, _CONFIG) or b"").decode("utf-8", "surrogateescape")
     section = ""
-    # A line that ends in a backslash which is not itself escaped goes on in the next one.
+    # A line that ends in a backslash which is not itself escaped continues on the next one.
     for line in re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n", r"\1", text.removeprefix("\ufeff")).split("\n"):
         begin = 0
         if found := _SECTION.match(line):
@@ -194,7 +194,7 @@ def _settings(config: Path, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def _value(text: str) -> str:
-    """Return the value that `text` stands for, without quotes, escapes and a comment."""
+    """Return the value in `text`, without quotes, escapes and a comment."""
     done = ""
     for quoted, escaped, comment, plain in _PIECE.findall(text):
         if comment:
