@@ -39,12 +39,12 @@ class _Work:
 class Ahead:
     """At most one piece of work for each document; its fill becomes a recent offer.
 
-    It continues while a word is typed at its place, because its text may begin with that word. now: returns an open
-    document as it is now.
+    It continues while a word is typed at its place, because its text may begin with that word. state: returns the
+    state of an open document.
     """
 
-    def __init__(self, now: Callable[[str], Document | None]) -> None:
-        self._now = now
+    def __init__(self, state: Callable[[str], int | None]) -> None:
+        self._state = state
         self._work: dict[str, _Work] = {}
 
     def begin(self, document: Document, cursor: int, computing: _Computing) -> None:
@@ -109,8 +109,7 @@ class Ahead:
         try:
             await asyncio.wait([work.task])
         except asyncio.CancelledError:
-            now = self._now(document.uri)
-            overtaken = now is not None and now.version != document.version
+            overtaken = self._state(document.uri) not in (None, document.state)
             if not overtaken and self._work.get(document.uri) is work:
                 self._stop(document.uri)
             raise

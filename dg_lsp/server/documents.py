@@ -127,13 +127,14 @@ class Documents:
         self.encoding: Encoding = encoding
         self.notebooks = Notebooks()
         self._open: dict[str, _Open] = {}
-        self._changes = 0
+        self._changes = self._texts = 0
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Add a document; one that is open already is replaced."""
         if uri in self._open:
             _log.warning("%s was opened twice; its text is now that of the second time", uri)
-        self._open[uri] = _Open(key_of(uri), language_id, version, Buffer(text, self.encoding))
+        self._texts += 1
+        self._open[uri] = _Open(key_of(uri), language_id, version, Buffer(text, self.encoding), self._texts)
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
         """Apply `changes` one after another, each to the result of the one before."""
@@ -141,7 +142,9 @@ class Documents:
         if version < document.version:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
         self._changes += 1
+        self._texts += 1
         document.version, document.snapshot, document.edited = version, None, self._changes
+        document.state = self._texts
         document.place = document.copied = None
         if document.history is None:
             # The text as it was opened is likely to be syntactically whole.
@@ -159,19 +162,27 @@ class Documents:
 
     def snapshot(self, uri: str) -> Document | None:
         """Return the document as it is now, immutable; None if it is not open."""
-        found = self._open.get(uri)
-        if found is None:
-            own = key_of(uri)
-            uri = next((other for other, one in self._open.items() if one.key == own), uri)
-            found = self._open.get(uri)
-        if found is None:
+        uri = self._spelled(uri)
+        if (found := self._open.get(uri)) is None:
             return None
         if found.snapshot is None:
             data = utf8(found.buffer.text)
             found.history = found.history.after(data, found.changes) if found.history else begun(data)
             found.changes = Changes()
-            found.snapshot = Document(uri, found.language, found.version, data, found.history)
+            found.snapshot = Document(
+                uri, found.language, found.version, data, found.history, state=found.state
+            )
         return found.snapshot
+
+    def state(self, uri: str) -> int | None:
+        """Return the `state` of the snapshot of the document `uri`, without making one; None if it is not open."""
+        found = self._open.get(self._spelled(uri))
+        return found.state if found else None
+
+    def next_version(self, uri: str) -> int:
+        """Return the version after that of the document `uri`; 0 if it is not open."""
+        found = self._open.get(uri)
+        return found.version + 1 if found else 0
 
     def bursts(self, uri: str) -> Bursts:
         """Return the recent edits of the document `uri`; none if it is not open."""
@@ -213,6 +224,13 @@ class Documents:
         """Return the uris of the open documents, in the order of opening."""
         return tuple(self._open)
 
+    def _spelled(self, uri: str) -> str:
+        """Return `uri` as the client spells the open document that it names; as it is if there is none."""
+        if uri in self._open:
+            return uri
+        own = key_of(uri)
+        return next((other for other, one in self._open.items() if one.key == own), uri)
+
     def _known(self, uri: str, done: str) -> "_Open":
         if uri not in self._open:
             raise UnknownDocument(f"{uri} was {done} but is not open; the client must open it first")
@@ -225,15 +243,17 @@ class _Open:
     key: the spelling that all uris of the same file share. snapshot: the last one; None after a change. history: the
     older texts kept at the last snapshot. changes: those since the last snapshot; None if they were too many. bursts:
     the recent edits. edited: how many changes, copies and visits all documents had got with its last one. place: the
-    line of the last visit since the last change; copied: the lines of the last copy since then.
+    line of the last visit since the last change; copied: the lines of the last copy since then. state: a number that
+    no other text has had.
     """
 
     __slots__ = (
-        "buffer", "bursts", "changes", "copied", "edited", "history", "key", "language", "place", "snapshot", "version",
+        "buffer", "bursts", "changes", "copied", "edited", "history", "key", "language", "place", "snapshot", "state",
+        "version",
     )  # fmt: skip
 
-    def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
-        self.key, self.language, self.version, self.buffer = key, language, version, buffer
+    def __init__(self, key: str, language: str, version: int, buffer: Buffer, state: int) -> None:
+        self.key, self.language, self.version, self.buffer, self.state = key, language, version, buffer, state
         self.snapshot: Document | None = None
         self.history: History | None = None
         self.changes: Changes | None = Changes()

@@ -80,8 +80,12 @@ class Project:
             self.index.drop(uri)
         self.changed([uri])
 
-    def changed(self, uris: Iterable[str]) -> None:
-        """Read the files `uris` again, or for the first time, if they may be read; drop deleted ones."""
+    def changed(self, uris: Iterable[str], deleted: Iterable[str] = ()) -> None:
+        """Read the files `uris` again, or for the first time, if they may be read.
+
+        Drop the files `deleted`, and those in folders of these names; open documents stay. Any thread may call this.
+        """
+        self.index.drop_below(deleted)
         if self._rules is None:
             return
         for uri in uris:
@@ -91,11 +95,6 @@ class Project:
         with self._lock:
             if self._changed and not self._reading:
                 self._start(iter(()))
-
-    def deleted(self, uris: Iterable[str]) -> None:
-        """Drop the files `uris`, and those in the folders of these names; open documents stay."""
-        for uri in uris:
-            self.index.drop_below(uri)
 
     def _new(self) -> Index:
         return Index(is_current=self._is_current)

@@ -55,9 +55,9 @@ class Session:
         self._engine: Engine | None = None
         self._live: dict[str, set[asyncio.Future[Any]]] = {}
         self._ghost: dict[str, asyncio.Future[Any]] = {}
-        self._background: set[asyncio.Future[Any]] = set()
+        self._loading: tuple[Remote, asyncio.Task[None]] | None = None
         self._picked = ""
-        self.ahead = Ahead(workspace.documents.snapshot)
+        self.ahead = Ahead(workspace.documents.state)
         self.offers, self.repeats, self.trigger = Offers(), Repeats(), Trigger()
 
     @property
@@ -170,16 +170,17 @@ class Session:
             self._live.pop(uri, None)
 
     def warm(self) -> None:
-        """Start the engine in the background, and pass on its status until it is loaded."""
-        if isinstance(self.engine, Remote):
-            task = asyncio.ensure_future(self._load(self.engine))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+        """Start the engine in the background, and pass on its status until it is loaded; do so once at a time."""
+        engine, loading = self.engine, self._loading
+        if not isinstance(engine, Remote):
+            return
+        if loading is None or loading[0] is not engine or loading[1].done() or loading[1].cancelling():
+            self._loading = engine, asyncio.create_task(self._load(engine))
 
     def _pass_on(self, status: Status) -> None:
         """Pass on `status`, and follow an engine that loads: the request that has started it may end before."""
         self._tell(status)
-        if status.state in ("starting", "loading") and not self._background:
+        if status.state in ("starting", "loading"):
             self.warm()
 
     async def _load(self, engine: Remote) -> None:
@@ -263,8 +264,10 @@ class Session:
     def _stop_work(self) -> None:
         """Cancel all work."""
         self.ahead.stop()
-        for task in (*(one for tasks in self._live.values() for one in tasks), *self._background):
+        for task in [one for tasks in self._live.values() for one in tasks]:
             task.cancel()
+        if self._loading is not None:
+            self._loading[1].cancel()
 
     async def close(self) -> None:
         """Cancel all work and close the connections to the engine, whose process continues to run."""

@@ -7,7 +7,7 @@ from lsprotocol import types
 
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document, Encoding
+from dg_lsp.text.documents.document import Document, Encoding, OnDisk
 from dg_lsp.text.gaps.gap import Edit
 
 _NOTE = "dg-lsp"  # the name of the one annotation of an edit
@@ -52,4 +52,7 @@ class Snapshot:
 
     @property
     def _versioned(self) -> types.OptionalVersionedTextDocumentIdentifier:
-        return types.OptionalVersionedTextDocumentIdentifier(self.document.uri, self.document.version)
+        document = self.document
+        # The content on disk, as the protocol has it.
+        version = None if isinstance(document.state, OnDisk) else document.version
+        return types.OptionalVersionedTextDocumentIdentifier(document.uri, version)

@@ -85,7 +85,12 @@ class Trigger:
     def changed(
         self, uri: str, changes: Sequence[Change], documents: Documents, offered: Sequence[str] = ()
     ) -> None:
-        """Note the `changes` that led to the text of the document `uri`; `offered` are the texts shown in it."""
+        """Note the `changes` that led to the text of the document `uri`; `offered` are the texts shown in it.
+
+        A notification without changes is no action of the user.
+        """
+        if not changes:
+            return
         self._heard = self._heard or any(span is not None for span, _ in changes)
         behaviour = self._of.setdefault(uri, Behaviour())
         behaviour.spans = [_span(change, documents.encoding) for change in changes if change[0] is not None]

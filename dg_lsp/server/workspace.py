@@ -11,7 +11,7 @@ from dg_lsp.server.project import Project
 from dg_lsp.server.refusals import Refusals
 from dg_lsp.server.settings import silence
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.document import Document, DocumentError, OnDisk, read_document
 from dg_lsp.text.documents.excluded import key_of, path_of
 from dg_lsp.text.documents.fences import fenced
 from dg_lsp.text.languages.language import knows
@@ -86,12 +86,34 @@ class Workspace:
         return self.document(uri)
 
     async def open_or_on_disk(self, uri: str, version: object = None) -> Document:
-        """Return the document `uri`, as `permitted` does if it is open (at `version`, if given), else as its file."""
-        if self.documents.snapshot(uri) is not None:
-            document = await self.permitted(uri)
-            if version is not None and version != document.version:
-                raise NoGap(f"the document is at version {document.version}, not {version}; ask again")
-            return document
+        """Return the document `uri` as `permitted` does if it is open, else as its file, whose version is 0.
+
+        Raise NoGap if it is not at `version`, if that is given.
+        """
+        is_open = self.documents.state(uri) is not None
+        document = await (self.permitted(uri) if is_open else self._on_disk(uri))
+        if version is not None and version != document.version:
+            raise NoGap(f"the document is at version {document.version}, not {version}; ask again")
+        return document
+
+    async def is_current(self, document: Document) -> bool:
+        """Return whether `document` is the text that its uri names now: an open document, or else a file on disk.
+
+        Only then may an edit for it leave, before the next `await`. A file must be readable, permitted, of the same
+        bytes, and no link to another one.
+        """
+        uri, state = document.uri, self.documents.state(document.uri)
+        if state is not None or not isinstance(document.state, OnDisk):
+            return state == document.state
+        # A link may lead elsewhere now.
+        self.refusals.opened(uri)
+        with suppress(NoGap, DocumentError):
+            found = await self._on_disk(uri)
+            return found.state == document.state and self.documents.state(uri) is None
+        return False
+
+    async def _on_disk(self, uri: str) -> Document:
+        """Return the file `uri`, once git has answered if need be; raise NoGap if it may not be filled."""
         await self.git_answered(uri)
         self.permit(uri)
         path = path_of(uri)

@@ -16,6 +16,8 @@ from dg_lsp.server.session import Session
 from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.messages import Draft, Fill
 from dg_lsp.text.reasons import NoGap
 
@@ -268,3 +270,25 @@ def test_the_next_key_ends_the_rating(monkeypatch: pytest.MonkeyPatch) -> None:
         assert engine.passes == passes < 1000
 
     asyncio.run(scenario())
+
+
+def test_a_place_in_a_document_that_changes_while_it_is_checked_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    context = made()
+    documents, checked = context.workspace.documents, list[str]()
+
+    def is_sound(document: Document, _: Edit) -> bool:
+        checked.append(document.uri)
+        if document.uri == MAIN:
+            documents.close(MAIN)
+            documents.open(MAIN, "python", 1, "# another text\n" + USES)
+        return document.uri == MAIN
+
+    async def scenario() -> dict[str, Any]:
+        renamed(context)
+        return await asked(context)
+
+    monkeypatch.setattr(handler, "is_sound", is_sound)
+    assert asyncio.run(scenario())["edit"] is None
+    assert MAIN in checked

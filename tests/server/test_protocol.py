@@ -556,3 +556,24 @@ def test_parse_message_tells_what_is_wrong() -> None:
     assert parse_message(b'{"jsonrpc":"2.0","method":"m"}').method == "m"
     with pytest.raises(Refusal, match="batches"):
         parse_message(b"[]")
+
+
+def test_null_for_an_optional_member_is_none() -> None:
+    """Clients with typed records send null for what they leave out."""
+    with small() as wire:
+        wire.initialize()
+        wire.send(opened("one"))
+        about = {"uri": URI, "version": 2}
+        whole = {"range": None, "rangeLength": None, "text": "two"}
+        wire.send(notification("textDocument/didChange", {"textDocument": about, "contentChanges": [whole]}))
+        assert wire.ask(1, "test/text", {"uri": URI})["result"]["text"] == "two"
+        part = {"range": {"start": at(0, 0), "end": at(0, 1)}, "rangeLength": None, "text": "T"}
+        for version in ({"version": None}, {}):
+            params = {"textDocument": {"uri": URI, **version}, "contentChanges": [part]}
+            wire.send(notification("textDocument/didChange", params))
+        found = wire.ask(2, "test/text", {"uri": URI})["result"]
+        assert found == {"text": "Two", "version": 4, "language": "python"}
+        new = {"uri": "file:///other", "languageId": "python", "version": None, "text": "x"}
+        wire.send(notification("textDocument/didOpen", {"textDocument": new}))
+        assert wire.ask(3, "test/text", {"uri": "file:///other"})["result"]["version"] == 0
+        assert "out of step" not in wire.stderr and "ignored a notification" not in wire.stderr

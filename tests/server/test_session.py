@@ -159,6 +159,44 @@ def test_an_engine_that_loads_is_followed_though_the_request_that_started_it_has
         assert isinstance(one.engine, Loads)
         one.engine._tell(Status("loading", 0.8))
         await until(lambda: statuses[-1].state == "ready")
-        assert not one._background
+        assert one._loading is not None
+        await one._loading[1]
 
     asyncio.run(work())
+
+
+class Loading(ResidentEngine):
+    """An engine that loads until it is told that it is ready; it counts how often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings())
+        self.asked, self.state = 0, "loading"
+
+    async def start(self) -> Status:
+        return Status("loading")
+
+    async def status(self) -> Status:
+        self.asked += 1
+        return Status("loading" if self.state == "loading" else "ready")
+
+
+def test_one_task_follows_an_engine_that_loads_however_many_documents_are_opened() -> None:
+    async def scenario() -> tuple[int, list[str]]:
+        engine, told = Loading(), list[str]()
+        one = Session(Workspace(Settings()), lambda *_: engine, lambda status: told.append(status.state))
+        for _ in range(150):
+            one.warm()
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.5)
+        asked = engine.asked
+        engine.state = "ready"
+        await until(lambda: "ready" in told)
+        # Another document may be opened later, when the engine has ended.
+        engine.state, known = "loading", engine.asked
+        one.warm()
+        await until(lambda: engine.asked > known)
+        await one.close()
+        return asked, told
+
+    asked, told = asyncio.run(scenario())
+    assert 0 < asked < 10 and told.count("ready") == 1

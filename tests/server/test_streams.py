@@ -17,7 +17,7 @@ import pytest
 
 from dg_lsp.server.rpc.framing import LIMIT, FrameError, read_frame
 from dg_lsp.server.rpc.streams import Inbox, Writer
-from tests.server.wire import NoMessage, Wire, both, frame, notification, request, small
+from tests.server.wire import HERE, ROOT, NoMessage, Wire, both, frame, notification, request, small
 
 
 def frames(data: bytes, limit: int = 100) -> list[Any]:
@@ -401,6 +401,49 @@ def test_the_parent_is_watched() -> None:
         parent.wait()
         assert wire.wait() == 1
         assert "the client's process has ended" in wire.stderr
+
+
+# A client that starts a server, sends `initialize` once it answers, and is killed at once.
+CLIENT = """
+import os, subprocess, sys
+from tests.server.wire import frame, notification, request
+source, sink, answers, output = map(int, sys.argv[2:])
+subprocess.Popen([sys.executable, sys.argv[1]], stdin=source, stdout=output)
+os.write(sink, frame(request("early", "shutdown")))
+os.read(answers, 1)
+start = dict(processId=os.getpid(), rootUri=None, capabilities={})
+os.write(sink, frame(request("init", "initialize", start)) + frame(notification("initialized", {})))
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_client_that_dies_before_initialize_is_read_takes_the_server_along() -> None:
+    """Both pipes of the server stay open."""
+    pipes = *os.pipe(), *os.pipe()
+    program = [sys.executable, "-c", CLIENT, str(HERE / "small.py"), *map(str, pipes)]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    with subprocess.Popen(program, stderr=subprocess.PIPE, pass_fds=pipes, env=environment) as one:
+        assert one.stderr is not None
+        # The input ends at last, so that a server that runs on ends then.
+        late = threading.Timer(20, os.close, [pipes[1]])
+        late.start()
+        said = one.stderr.read().decode()
+        late.cancel()
+    for end in pipes:
+        with contextlib.suppress(OSError):
+            os.close(end)
+    assert "the client's process has ended" in said
+
+
+def test_a_client_that_dies_right_after_initialize_takes_the_server_along() -> None:
+    with (
+        small() as wire,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent,
+    ):
+        wire.initialize(processId=parent.pid)
+        parent.kill()
+        parent.wait()
+        assert wire.wait() == 1
 
 
 def test_a_process_that_was_never_seen_says_nothing() -> None:

@@ -228,3 +228,13 @@ def test_silence_asks_no_engine_and_has_its_reason_in_the_status() -> None:
         assert await asked((4, 4), 2) == 1 and len(engine.requests) == 1
 
     asyncio.run(work())
+
+
+def test_a_notification_without_changes_is_no_action() -> None:
+    typist = Typist()
+    typist.type("n")
+    before = typist.ask()
+    for version in (3, 4, 5):
+        typist.documents.change(URI, version, [])
+        typist.trigger.changed(URI, [], typist.documents)
+        assert typist.ask() == before

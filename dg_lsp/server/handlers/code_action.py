@@ -11,6 +11,7 @@ from dg_lsp.filling.fill import Outcome
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
+from dg_lsp.server.session import Superseded
 from dg_lsp.server.settings import unlearned
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.budget import ASKED, within
@@ -78,12 +79,14 @@ async def _list(
 
 async def _resolve(snapshot: Snapshot, context: Context, action: types.CodeAction) -> Reply[types.CodeAction]:
     document, data = snapshot.document, action.data
-    if not isinstance(data, dict) or data.get("version") != document.version:
+    if not isinstance(data, dict) or data.get("revision") != document.state:
         return Reply(action, "the document has changed since the code action was listed")
     with within(ASKED):
         gap = await gap_of(snapshot, data)
         work = fill_target(snapshot, context, gap, {})
         outcome = await context.session.current(document.uri, work)
+    if not await context.workspace.is_current(document):
+        raise Superseded
     if outcome.edit:
         action.edit, outcome = _edit(snapshot, outcome)
     if outcome.why:
@@ -101,6 +104,7 @@ def _action(snapshot: Snapshot, command: str, gap: Gap, title: str, cursor: int 
     data: dict[str, Any] = {
         "uri": snapshot.document.uri,
         "version": snapshot.document.version,
+        "revision": snapshot.document.state,
         "range": snapshot.range(*gap.span),
         "kind": gap.kind if gap.kind in (*BODIES, "span") else "holes",
         "stub": gap.stub,

@@ -17,6 +17,7 @@ from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.budget import ASKED, within
+from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.confirm import why_confirm
 from dg_lsp.text.gaps.find import NoGap
 from dg_lsp.text.gaps.gap import Edit
@@ -42,10 +43,20 @@ async def fill_all(context: Context, target: Target) -> Result:
 
 async def _answered(context: Context, target: Target, handler: Handler, own: Result) -> Result:
     """Return the result of `handler` for `target`. own: the fields that only its command's results have."""
-    uri = str(target.get("uri", ""))
+    # Clients with typed records send null for what they leave out.
+    given = {name: value for name, value in target.items() if value is not None}
+    uri = str(given.get("uri", ""))
     request = Request(uri, lambda why: {"applied": False, "edit": None, "why": why, **own})
-    document = context.workspace.open_or_on_disk(uri, target.get("version"))
-    return await answered(context, request, lambda snapshot: handler(snapshot, context, target), document)
+    document = _document(context, uri, given)
+    return await answered(context, request, lambda snapshot: handler(snapshot, context, given), document)
+
+
+async def _document(context: Context, uri: str, target: Target) -> Document:
+    """Return the document `uri`; raise NoGap if it is not at the version, or not the text, that `target` names."""
+    document = await context.workspace.open_or_on_disk(uri, target.get("version"))
+    if target.get("revision", document.state) != document.state:
+        raise NoGap("the document has changed since the code action was listed; ask again")
+    return document
 
 
 async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[Result]:
@@ -154,15 +165,18 @@ def _added(snapshot: Snapshot, stub: StubStarted) -> int:
 
 async def _uninterrupted(snapshot: Snapshot, context: Context, work: Coroutine[Any, Any, T]) -> T:
     """Return the result of `work`; where the document changes or the user cancels, cancel it and raise RequestError."""
-    documents, uri = context.workspace.documents, snapshot.document.uri
-    before = documents.snapshot(uri)
     try:
-        return await context.session.current(uri, work)
+        return await context.session.current(snapshot.document.uri, work)
     except Superseded as error:
-        if documents.snapshot(uri) is before:
-            raise RequestError(_CANCELLED, "cancelled") from error
+        await _check_current(snapshot, context)
+        raise RequestError(_CANCELLED, "cancelled") from error
+
+
+async def _check_current(snapshot: Snapshot, context: Context) -> None:
+    """Raise RequestError if the document is not the text any more that `snapshot` has."""
+    if not await context.workspace.is_current(snapshot.document):
         message = "the document changed meanwhile; ask again for the new version"
-        raise RequestError(types.LSPErrorCodes.ContentModified, message) from error
+        raise RequestError(types.LSPErrorCodes.ContentModified, message)
 
 
 async def _apply(
@@ -174,6 +188,8 @@ async def _apply(
     """
     label, target = how
     edit = snapshot.workspace_edit(edits)
+    # Nothing may be awaited from here on until the edit is sent.
+    await _check_current(snapshot, context)
     result = {"edit": edit, "applied": False, "why": ""}
     if target.get("apply", True) and snapshot.client.applies:
         result["why"] = await context.client.apply(edit, label)

@@ -1,15 +1,21 @@
 """Documents that are opened, changed and closed; files and folders of the workspace that change."""
 
+import asyncio
+
 from lsprotocol import types
 
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.inline_completion import look_ahead
 from dg_lsp.server.rpc.protocol import changes_of
 
+_MANY = 50  # files of one notification that are compared with the index on the event loop
+
 
 async def did_open(context: Context, params: types.DidOpenTextDocumentParams) -> None:
     """Start the engine, because loading takes longer than typing the first line."""
     uri, workspace = params.text_document.uri, context.workspace
+    # From here on its text is not the one on disk, or the one that it had when it was opened before.
+    context.session.changed(uri)
     workspace.refusals.opened(uri)
     # The client's settings may name another engine than the command line does.
     await workspace.configured.wait()
@@ -48,6 +54,10 @@ async def did_change_files(context: Context, params: types.DidChangeWatchedFiles
     """Read the files that have changed again, and drop those that are gone; a rename is one of each."""
     # A link may lead elsewhere now.
     context.workspace.refusals.forget_globs()
-    project = context.workspace.project
-    project.deleted(change.uri for change in params.changes if change.type == types.FileChangeType.Deleted)
-    project.changed(change.uri for change in params.changes)
+    project, changed = context.workspace.project, [change.uri for change in params.changes]
+    deleted = [change.uri for change in params.changes if change.type == types.FileChangeType.Deleted]
+    if len(changed) > _MANY:
+        # Meanwhile no text of a file that is not on disk any more is used.
+        await asyncio.to_thread(project.changed, changed, deleted)
+    else:
+        project.changed(changed, deleted)

@@ -180,8 +180,7 @@ def _shown(context: Context, spot: Spot, gap: Gap) -> Callable[[Draft], None]:
     send, documents = context.client.drafts(spot.snapshot, gap), context.workspace.documents
 
     def show(draft: Draft) -> None:
-        now = documents.snapshot(spot.document.uri)
-        if now is not None and now.version == spot.document.version:
+        if documents.state(spot.document.uri) == spot.document.state:
             send(draft)
 
     return show

@@ -66,7 +66,9 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
             repeats.note_sure(source.uri, burst)
         # 3.
         for place in repeats.left(source.uri, burst, nearest(places, document.uri, cursor)):
-            if await context.session.current(document.uri, asyncio.to_thread(is_sound, *place)):
+            sound = await context.session.current(document.uri, asyncio.to_thread(is_sound, *place))
+            # Another document may have changed meanwhile.
+            if sound and await context.workspace.is_current(place[0]):
                 shown = repeats.offer(source.uri, burst, place)
                 return Reply({"edit": _edit(context, shown), "reason": None}, None)
     # 4.

@@ -95,6 +95,17 @@ class Conversation(LanguageServerProtocol):
     def not_taken(self, method: str, body: dict[str, Any]) -> None:
         """Do nothing; called for a notification whose params do not fit their type, before it is dropped."""
 
+    def complete(self, record: dict[str, Any]) -> None:
+        """Do nothing; called for each object in params that do not fit their type, to add members that are missing."""
+
+    def _params(self, message_type: Any, body: dict[str, Any]) -> Any:
+        """Return the typed params of a message; null members are left out if they do not fit as they are."""
+        try:
+            return envelope.read_params(self._converter, message_type, body)
+        except Exception:
+            params = envelope.without_nulls(body.get("params"), self.complete)
+            return envelope.read_params(self._converter, message_type, {**body, "params": params})
+
     def _take_request(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> None:
         try:
             handler, params = self._admit(msg_id, method, body)
@@ -125,7 +136,7 @@ class Conversation(LanguageServerProtocol):
         if handler is None or (message_type is not None and not hasattr(message_type, "id")):
             raise RequestError(ErrorCodes.MethodNotFound, f"this server answers no request {method[:100]!r}")
         try:
-            return handler, envelope.read_params(self._converter, message_type, body)
+            return handler, self._params(message_type, body)
         except Exception as error:
             raise RequestError(ErrorCodes.InvalidParams, envelope.misfit(error)) from error
 
@@ -139,7 +150,7 @@ class Conversation(LanguageServerProtocol):
             _log.debug("ignored the notification %.100r", method)
             return
         try:
-            params = envelope.read_params(self._converter, message_type, body)
+            params = self._params(message_type, body)
         except Exception as error:
             _log.warning("ignored a notification %s; %s", method, envelope.misfit(error))
             self.not_taken(method, body)

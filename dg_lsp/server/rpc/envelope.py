@@ -6,6 +6,7 @@ Knows JSON and a converter; knows no state, no handler and no stream.
 import json
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,20 @@ def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, 
         return body.get("params")
     given = body if body.get("params") is not None else {**body, "params": {}}
     return converter.structure(given, message_type).params
+
+
+def without_nulls(value: Any, complete: Callable[[dict[str, Any]], None]) -> Any:
+    """Return the JSON `value` without the members of objects that are null; `complete` may add others to an object.
+
+    Clients with typed records send null for an optional member that they leave out.
+    """
+    if isinstance(value, list):
+        return [without_nulls(one, complete) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: without_nulls(one, complete) for name, one in value.items() if one is not None}
+    complete(found)
+    return found
 
 
 def read_result(converter: Any, result_type: type[Any] | None, body: dict[str, Any]) -> Any:

@@ -22,6 +22,7 @@ from dg_lsp.server.documents import Change, Documents, UnknownDocument
 from dg_lsp.server.notebooks import Cell
 from dg_lsp.server.rpc.conversation import Conversation
 from dg_lsp.server.rpc.envelope import RequestError, strict_converter
+from dg_lsp.server.rpc.watchdog import is_alive
 
 __all__ = ["ClientError", "Protocol", "RequestError", "Sender", "Server"]
 
@@ -31,9 +32,13 @@ _log = logging.getLogger(__name__)
 
 
 class Protocol(Conversation):
-    """The conversation of a Server, which keeps its documents; the workspace of pygls has folders only."""
+    """The conversation of a Server, which keeps its documents; the workspace of pygls has folders only.
+
+    client_seen: the client's process, which it names in `initialize`, was alive then.
+    """
 
     ignored = (UnknownDocument,)
+    client_seen = False
     _server: "Server"
 
     @lsp_method(lsp.INITIALIZE)
@@ -41,6 +46,7 @@ class Protocol(Conversation):
         """Choose the position encoding."""
         chosen = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)
         self._server.documents.encoding = lsp.PositionEncodingKind(chosen).value
+        self.client_seen = is_alive(params.process_id)
         return (yield from super().lsp_initialize(params))
 
     @lsp_method(lsp.EXIT)
@@ -129,6 +135,11 @@ class Protocol(Conversation):
         for one in {uri, *documents.notebooks.close(uri)}.intersection(documents.uris()):
             documents.close(one)
             _log.error("%s is out of step with the client and closed until the client opens it again", one)
+
+    def complete(self, record: dict[str, Any]) -> None:
+        """Give a document whose version is missing the next one."""
+        if isinstance(uri := record.get("uri"), str):
+            record.setdefault("version", self._server.documents.next_version(uri))
 
     def _open(self, new: lsp.TextDocumentItem) -> None:
         # A language that lsprotocol knows arrives as an enumeration's member.

@@ -232,26 +232,15 @@ async def _converse(
 
 async def _watch_parent(server: Server, end: Callable[[], None]) -> None:
     """Call `end` when the client's process, which it named in `initialize`, has ended."""
-    seen = False
+    # A client that starts the server itself may have ended before `initialize` is read.
+    seen, parent = False, os.getppid()
     while True:
         await asyncio.sleep(PARENT_CHECK_S)
-        alive = _alive(server.process_id)
-        if seen and not alive:
+        client = server.process_id
+        alive = watchdog.is_alive(client)
+        # A process that was never seen alive runs on another machine or in another container.
+        seen = seen or alive or server.protocol.client_seen or client == parent
+        if seen and client is not None and not alive:
             _log.warning("the client's process has ended; the server exits")
             end()
             return
-        # A process that was never seen alive runs on another machine or in another container.
-        seen = seen or alive
-
-
-def _alive(process: int | None) -> bool:
-    """Return whether the process with this id runs."""
-    if process is None or process <= 0:
-        return False
-    try:
-        os.kill(process, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True

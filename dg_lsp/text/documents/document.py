@@ -26,6 +26,14 @@ UNITS: dict[Encoding, tuple[str, int]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """A file as it was read: its path, once all links are followed, and its bytes."""
+
+    path: str
+    data: bytes
+
+
 def last_line(text: str) -> int:
     """Return where the last line of `text` begins."""
     return max(text.rfind("\n"), text.rfind("\r")) + 1
@@ -53,7 +61,8 @@ class Document:
     """One buffer at one version: UTF-8 bytes as they are (byte order mark and line ends included).
 
     `line_starts`: byte offsets of the lines, which end at LF, CRLF or CR only. `history`: older texts of the same
-    buffer. `macros`: names that the parser reads as blanks.
+    buffer. `macros`: names that the parser reads as blanks. `state`: what tells this text from a later one of the same
+    uri: a number that no other text of an open document has, or the file that was read.
     """
 
     uri: str
@@ -62,6 +71,7 @@ class Document:
     data: bytes
     history: History | None = field(default=None, repr=False, compare=False)
     macros: tuple[str, ...] = ()
+    state: "int | OnDisk | None" = field(default=None, repr=False, compare=False)
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -134,6 +144,7 @@ def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:
     """
     try:
         data = _regular_bytes(path)  # first, so that a directory is called one
+        state = OnDisk(os.path.realpath(path), data)
         language = language_of(path)
         data.decode("utf-8")
     except UnknownLanguage as error:
@@ -153,7 +164,7 @@ def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:
     except ValueError as error:
         # Such as a NUL or half a character.
         raise DocumentError(f"no file can be called {str(path)!r}; check the path") from error
-    return Document(path.absolute().as_uri(), language, 0, data, macros=macros)
+    return Document(path.absolute().as_uri(), language, 0, data, macros=macros, state=state)
 
 
 def _regular_bytes(path: Path) -> bytes:

@@ -3,7 +3,7 @@
 One thread may put while another one searches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from posixpath import commonprefix
 
@@ -92,11 +92,11 @@ class Index:
         if known is not None:
             self.bytes -= len(known.rows.data)
 
-    def drop_below(self, uri: str) -> None:
-        """Leave the file `uri` out, and all files of the folder of this name; open documents stay."""
-        own = key_of(uri)
+    def drop_below(self, uris: Iterable[str]) -> None:
+        """Leave out the files `uris`, and all files of folders of these names; open documents stay."""
+        gone = set(map(key_of, uris))
         for key, other in list(self._files.items()):
-            if other.stamp is not None and (key == own or key.startswith(own + "/")):
+            if other.stamp is not None and any(name in gone for name in _names(key)):
                 self.drop(other.uri)
 
     def still_has(self, other: Other) -> bool:
@@ -125,6 +125,13 @@ def family_of(language: str) -> str:
     """The languages that share their texts: JavaScript's and TypeScript's, C's and C++'s; any other one is alone."""
     families = {"javascript": "ecma", "jsx": "ecma", "typescript": "ecma", "tsx": "ecma", "cpp": "c"}
     return families.get(language, language)
+
+
+def _names(key: str) -> Iterator[str]:
+    """Yield `key`, and the folders that it is in, the innermost first."""
+    while key:
+        yield key
+        key = _folder(key)
 
 
 def _folder(uri: str) -> str:
