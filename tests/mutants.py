@@ -539,6 +539,14 @@ MUTANTS = (
         "tests/training/test_importing.py::test_the_encoder_and_a_canvas_of_one_slot_give_the_logits_of_the_source",
     ),
     Mutant(
+        11,
+        "who has no token keeps a connection of a team's server",
+        "dg_lsp/serving/door.py",
+        "self._stay = self.loop.call_later(_STRANGER, self.drop)",
+        "self._stay = None",
+        "tests/serving/test_door.py::test_who_has_no_token_keeps_no_connection",
+    ),
+    Mutant(
         12,
         "the path of a checkpoint is in the counts",
         "dg_lsp/server/uses.py",

@@ -12,6 +12,7 @@ import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
+from functools import cache
 from importlib import metadata
 from statistics import median
 from typing import Any, Protocol
@@ -104,14 +105,22 @@ class Service:
         """Return whether the model may still run for a request, even for a cancelled one."""
         return bool(self._working)
 
+    @property
+    def state(self) -> State:
+        """Return the engine's state; it is "busy" while a request is unanswered, else "ready" or "slow"."""
+        loaded, _, _ = self._state
+        if loaded != "ready":
+            return loaded
+        return "busy" if self._unanswered else self._pace.state
+
     def status(self) -> Status:
-        """Return the engine's status; it is "busy" while a request is unanswered, else "ready" or "slow"."""
+        """Return the engine's status."""
         state, done, why = self._state
         engine = self._engine
         if state == "ready":
-            state, why = ("busy", "") if self._unanswered else (self._pace.state, self._pace.why)
+            why = "" if self._unanswered else self._pace.why
         return Status(
-            state,
+            self.state,
             done,
             why,
             checkpoint=self._checkpoint,
@@ -276,6 +285,7 @@ class _Mailbox:
         return self._name
 
 
+@cache
 def _version(package: str) -> str:
     """Return the installed version of `package`; empty if there is none."""
     try:

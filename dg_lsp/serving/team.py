@@ -18,18 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h11
 import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import CLIENT, config_of, make_app, refusal
+from dg_lsp.serving.door import ADMIT, Door, Guest, places, raise_limit
 from dg_lsp.serving.process import FAILED, STUCK, host
 from dg_lsp.serving.service import Service
 from dg_lsp.serving.tokens import Tokens, check_file
@@ -37,10 +36,9 @@ from dg_lsp.settings import Settings, is_loopback
 from dg_lsp.text.messages import Draft, Fill
 
 _EACH, _MOST = 8, 64  # fills under way for one token, and for all
-_REQUEST = 10.0  # seconds in which a request must have come whole
-_KEPT = 300  # seconds that a connection may wait for its next request
+_KEPT = 300  # seconds that a member's connection may wait for its next request
 _DRAIN = 30  # seconds that fills have to end after SIGTERM
-_CONNECTIONS = 2048
+_BACKLOG = 4096  # connections that the system holds until they are accepted; it may hold fewer
 _RETRY = 1.0  # seconds after which a refused client may come again
 _LOOK = 1.0  # seconds between two looks at the engine
 _SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # bounds of a histogram
@@ -87,8 +85,10 @@ class Team:
         async def send_with_id(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
-                code = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = name
+                code, headers = message["status"], MutableHeaders(scope=message)
+                headers["x-request-id"] = name
+                if CLIENT not in scope:
+                    headers["connection"] = "close"  # who has no token keeps no connection
             await send(message)
 
         try:
@@ -114,14 +114,15 @@ class Team:
         An infill is refused while its client, or all of them together, have too many under way. Anybody may ask whether
         the server works.
         """
-        if scope["path"] not in (_HEALTH, _READY):
-            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-            name = self._find(token.strip()) if scheme.lower() == "bearer" and token else None
-            if name is None:
-                said = "its token is unknown" if token else "it has no token"
-                await refusal(401, said)(scope, receive, send)
-                return
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        name = self._find(token.strip()) if scheme.lower() == "bearer" and token else None
+        if name is not None:
             scope[CLIENT] = name
+            scope.get("state", {}).get(ADMIT, lambda: None)()
+        elif scope["path"] not in (_HEALTH, _READY):
+            said = "its token is unknown" if token else "it has no token"
+            await refusal(401, said)(scope, receive, send)
+            return
         if scope["path"] != _INFILL:
             await self._app(scope, receive, send)
             return
@@ -152,7 +153,7 @@ class Team:
         return PlainTextResponse("hangs", 503) if self._service.stuck else PlainTextResponse("ok")
 
     async def _ready(self, _: Request) -> Response:
-        state = "draining" if self.draining else self._service.status().state
+        state = "draining" if self.draining else self._service.state
         return JSONResponse({"state": state}, 200 if state in ("ready", "busy", "slow") else 503)
 
     async def _counts(self, _: Request) -> Response:
@@ -163,6 +164,7 @@ class Team:
 def run_server(settings: Settings, listening: Listening) -> int:
     """Serve the checkpoint of `settings` until SIGTERM or SIGINT; return the exit code."""
     check(listening)
+    raise_limit()
     return asyncio.run(serve(settings, listening))
 
 
@@ -216,9 +218,9 @@ async def _watch(service: Service) -> int:
 def _config(app: ASGIApp, listening: Listening) -> uvicorn.Config:
     return config_of(
         app,
-        _Punctual,
+        Guest,
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
+        proxy_headers=False,
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=_KEPT,
         ssl_certfile=listening.certificate,
@@ -233,7 +235,7 @@ def _listen(listening: Listening) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((listening.host.strip("[]"), listening.port))
-        bound.listen(1024)
+        bound.listen(_BACKLOG)
         return bound
     except OSError as error:
         bound.close()
@@ -298,39 +300,28 @@ def _metrics(service: Service) -> Metrics | None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, whose signals are handled here."""
+    """uvicorn's server, whose connections come through a Door, and whose signals are handled here."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections from each of `sockets`."""
+        await super().startup([])
+        self.servers: list[Any] = [
+            Door(listening, self._guest, self.config.ssl, places()) for listening in sockets or ()
+        ]
 
-class _Punctual(H11Protocol):
-    """uvicorn's HTTP protocol, for clients who send a request whole within _REQUEST seconds."""
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `should_exit`; accept nothing more, however it ends."""
+        try:
+            await super().serve(sockets)
+        finally:
+            for door in getattr(self, "servers", ()):
+                door.close()
 
-    _hurry: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._hurry = self.loop.call_later(_REQUEST, transport.abort)
-
-    def data_received(self, data: bytes) -> None:
-        """Continue or begin to wait for the rest of a request; stop with its last byte."""
-        super().data_received(data)
-        partial = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-        if not partial:
-            self._stop_waiting()
-        elif self._hurry is None:
-            self._hurry = self.loop.call_later(_REQUEST, self.transport.abort)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _stop_waiting(self) -> None:
-        if self._hurry is not None:
-            self._hurry.cancel()
-            self._hurry = None
+    def _guest(self, door: Door, address: str) -> Guest:
+        state = self.lifespan.state
+        return Guest(door, address, config=self.config, server_state=self.server_state, app_state=state)

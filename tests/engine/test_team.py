@@ -25,6 +25,7 @@ from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.server.session import Session
 from dg_lsp.server.settings import configured, silence
 from dg_lsp.server.workspace import Workspace
+from dg_lsp.serving import door
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, SettingsError, override
@@ -469,7 +470,7 @@ async def passes_of(engine: TeamEngine) -> int:
 
 
 def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connections, made = list[Any](), serving._Punctual.connection_made
+    connections, made = list[Any](), door.Guest.connection_made
     opened, opening = list[Any](), team_engine._opened
 
     def counted(self: Any, transport: Any) -> None:
@@ -486,7 +487,7 @@ def test_a_whole_answer_leaves_its_connection_open(tmp_path: Path, monkeypatch: 
         engine = TeamEngine(team.settings())
         await engine.start()
         await until(lambda: spare(engine) and not engine._background)
-        monkeypatch.setattr(serving._Punctual, "connection_made", counted)
+        monkeypatch.setattr(door.Guest, "connection_made", counted)
         monkeypatch.setattr(team_engine, "_opened", noted)
         for _ in range(5):
             await fill_of(engine)

@@ -97,9 +97,9 @@ async def team_of(folder: Path, checkpoint: str = "scripted", *, tls: bool = Fal
 
 @contextmanager
 def server_process(
-    folder: Path, checkpoint: str = "scripted", port: int = 0
+    folder: Path, checkpoint: str = "scripted", port: int = 0, descriptors: int = 0
 ) -> Iterator[tuple[Team, subprocess.Popen[str]]]:
-    """A server with its files in `folder`, as a process of its own, over TLS."""
+    """A server with its files in `folder`, as a process of its own, over TLS, with so many `descriptors`."""
     token = make_token(folder / "tokens", "alice")
     certificate, key = folder / "cert.pem", folder / "key.pem"
     if not certificate.exists():
@@ -107,6 +107,8 @@ def server_process(
     command = [sys.executable, "-P", "-m", "dg_lsp", "serve-engine", "--tokens", str(folder / "tokens")]
     command += ["--certificate", str(certificate), "--key", str(key)]
     command += ["--port", str(port), "--checkpoint", checkpoint]
+    if descriptors:
+        command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
     # To a file, as a pipe that nobody reads would stop the server once it is full.
     log = folder / "log"
     with log.open("w") as file:

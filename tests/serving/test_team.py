@@ -20,6 +20,7 @@ import pytest
 from dg_lsp.cli.main import main
 from dg_lsp.engine import scripted, wire
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.serving import door
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.process import STUCK
 from dg_lsp.serving.team import Listening, check
@@ -178,7 +179,8 @@ def test_a_request_out_of_bounds_is_refused_with_the_field_and_does_no_work(tmp_
 def test_who_sends_slowly_is_hung_up_on(
     drops: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "_REQUEST", 0.5)
+    for bound in ("_REQUEST", "_STRANGER"):
+        monkeypatch.setattr(door, bound, 0.5)
 
     async def work(team: Team) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(team.url.rpartition(":")[2]))
