@@ -19,7 +19,8 @@ GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
 VLLM, LLAMA = "vllm+", "llama+"  # before the address of a server that is vLLM or llama.cpp
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _VARIABLE = "DG_LSP_"  # the beginning of the variables' names
-RUNTIME_DIR = "DG_LSP_RUNTIME_DIR"  # the one that is no setting: where engines have their files
+# Those that are no settings: where engines have their files, and whether a command waits for a key at its end.
+RUNTIME_DIR, WAIT = "DG_LSP_RUNTIME_DIR", "DG_LSP_WAIT"
 # Files that hold passwords and keys by custom.
 SECRETS = (
     *(".env*", "*.env", ".envrc", ".netrc", ".npmrc", ".pypirc", ".htpasswd", ".pgpass", ".git-credentials"),
@@ -284,7 +285,7 @@ def variable_of(name: str) -> str:
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Return a sentence for each variable that is named like a setting's and is ignored, such as `DG_LSP_EFORT`."""
-    known = [RUNTIME_DIR, *(variable_of(f.name) for f in fields(Settings))]
+    known = [RUNTIME_DIR, WAIT, *(variable_of(f.name) for f in fields(Settings))]
     sentences = []
     for name in sorted(environment):
         if name.upper().startswith(_VARIABLE) and name not in known:

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
@@ -15,6 +14,7 @@ from typing import Literal
 
 from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
 from dg_lsp.cli.options import check_output, explain, say, settings_of
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
 from dg_lsp.cli.trial import Judge, Ran, check_no_backup
 from dg_lsp.filling.engine import Engine
@@ -272,7 +272,7 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
     """Print the diff of a dry run, the sum, and the report where it is wanted."""
     summary = report.summary()
     if arguments.dry_run and arguments.json != "-":
-        sys.stdout.write(report.diff)
+        show(report.diff, end="")
     if arguments.dry_run:
         say("{tried} stubs, {filled} filled; a dry run tests and writes nothing".format(**summary))
     else:
@@ -280,7 +280,7 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json:
         plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
         if arguments.json == "-":
-            sys.stdout.write(plain)
+            show(plain, end="")
         else:
             Path(arguments.json).write_text(plain, encoding="utf-8")
 

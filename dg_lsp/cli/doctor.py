@@ -32,6 +32,7 @@ from dg_lsp.checkpoints import (
 )
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import add_settings, explain, settings_of
+from dg_lsp.cli.shown import shown
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.processes import find_program
 from dg_lsp.settings import Settings, UsageError, is_foreign
@@ -422,5 +423,5 @@ def _first_line(said: object) -> str:
 
 
 def _line(finding: Finding) -> str:
-    fix = f"\n      fix: {finding.fix}" if finding.fix else ""
-    return f"{finding.state:<4}  {finding.check}: {finding.found}{fix}"
+    fix = f"\n      fix: {shown(finding.fix)}" if finding.fix else ""
+    return f"{finding.state:<4}  {finding.check}: {shown(finding.found)}{fix}"

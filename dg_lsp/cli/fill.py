@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dg_lsp.checkpoints import definitions_for
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import (
     check_wanted,
     check_writable,
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write and outcome.edit is not None and not left:
         document, edit = in_file(path, place[0], outcome.edit)
         replace_file(path, document.data, apply_edit(document, edit).data)
-    print(_as_json(str(path), outcome, diff, confirm) if arguments.json else diff, end="")
+    show(_as_json(str(path), outcome, diff, confirm) if arguments.json else diff, end="")
     code = report(outcome, confirm)
     if left:
         say(f"{path} was left as it is; apply the diff to make the change")

@@ -49,7 +49,10 @@ INTERRUPTED = 130
 
 def run_process() -> NoReturn:
     """Run `dg-lsp` and end its process. After an interrupt no thread is waited for: one may be loading a model."""
-    code = main()
+    try:
+        code = main()
+    finally:
+        _wait()
     if code == INTERRUPTED:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -139,9 +142,22 @@ def _faults_of_the_world() -> tuple[type[BaseException], ...]:
 
 
 def _error(message: str) -> int:
+    from dg_lsp.cli.shown import shown
+
     sys.stdout.flush()
-    print(f"dg-lsp: error: {message}", file=sys.stderr)
+    print(f"dg-lsp: error: {shown(message)}", file=sys.stderr)
     return 2
+
+
+def _wait() -> None:
+    """Wait for a key where the terminal closes with this process and somebody wants to read what it says."""
+    from dg_lsp.settings import WAIT
+
+    if os.environ.get(WAIT) and sys.stdin.isatty():
+        with suppress(OSError, ValueError, KeyboardInterrupt):
+            sys.stdout.flush()
+            print("press Enter to close this", file=sys.stderr, flush=True)
+            sys.stdin.readline()
 
 
 def _speak_utf8() -> None:

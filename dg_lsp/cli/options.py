@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from dg_lsp.cli.shown import Formatter, shown
 from dg_lsp.settings import Settings, UsageError, from_environment, help_of, override, variable_of
 
 REMOTE = ("engine_url", "engine_token_file", "engine_ca", "engine_fallback")
@@ -42,7 +43,7 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
 
 def say(sentence: str) -> None:
     """Print a sentence for the user on stderr, apart from the output."""
-    print("dg-lsp:", sentence, file=sys.stderr, flush=True)
+    print("dg-lsp:", shown(sentence), file=sys.stderr, flush=True)
 
 
 def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
@@ -50,9 +51,9 @@ def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
 
     Their messages may quote what they were given.
     """
-    logging.basicConfig(
-        stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Formatter())
+    logging.basicConfig(handlers=[handler], level=level.upper())
     for name in quiet:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -6,6 +6,7 @@ import logging
 import sys
 
 from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
+from dg_lsp.cli.shown import Formatter
 from dg_lsp.engine.team import open_engine
 from dg_lsp.server.app import make_server
 from dg_lsp.server.rpc.streams import serve
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     log = logging.getLogger("dg_lsp")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(Formatter())
     log.addHandler(handler)
     log.setLevel(settings.log_level.upper())
     if sys.stdin.isatty():

@@ -7,6 +7,7 @@ from pathlib import Path
 from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, report, why_look
 from dg_lsp.cli.options import FILLING_CODES, check_output, explain
 from dg_lsp.cli.screen import page, screen_of
+from dg_lsp.cli.shown import show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     path, place = place_of(arguments)
     with closing(screen_of(*place)) as screen:
         outcome = fill(place, arguments, screen.show)
-    print(diff_of(path, place, outcome), end="")
+    show(diff_of(path, place, outcome), end="")
     if arguments.html:
         title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"
         Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")

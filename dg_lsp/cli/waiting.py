@@ -6,6 +6,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from dg_lsp.cli.shown import shown
+
 _REPAINTS = 4  # a second
 
 
@@ -25,7 +27,7 @@ class Waiting:
             refresh_per_second=_REPAINTS,
             disable=not sys.stderr.isatty() or console.is_dumb_terminal,
         )
-        self._task = self._line.add_task(what, total=None)
+        self._task = self._line.add_task(shown(what), total=None)
 
     @property
     def moves(self) -> bool:
@@ -34,7 +36,7 @@ class Waiting:
 
     def say(self, what: str) -> None:
         """Show `what` instead; the clock continues."""
-        self._line.update(self._task, description=what)
+        self._line.update(self._task, description=shown(what))
 
     def stop(self) -> None:
         """Remove the line, before something else is shown in its place."""

@@ -1,4 +1,4 @@
-"""The command lines that the extension for VS Code sends to a terminal. Node is needed, and no editor."""
+"""The programs that the extension for VS Code starts in a terminal. Node is needed, and no editor."""
 
 import json
 import shlex
@@ -42,6 +42,7 @@ AWKWARD = [
     "a,b",
     "C:\\x y\\z",
 ]
+CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028)]
 
 
 def call(name: str, *arguments: Any) -> Any:
@@ -77,8 +78,97 @@ def test_the_doctor_and_the_trace_get_all_that_is_set_of_the_engine(
     assert call("flagsFrom", {}) == []
 
 
-def test_a_posix_shell_reads_the_words_that_were_meant() -> None:
+def test_a_command_that_is_shown_can_be_copied_and_controls_nothing() -> None:
     assert shlex.split(call("commandLine", AWKWARD)) == AWKWARD
+    said = call("visible", "".join(CONTROLS) + "é日")
+    assert not {*said} & {*CONTROLS} and said.endswith("é日")
+    assert not {*call("commandLine", CONTROLS)} & {*CONTROLS}
+
+
+@pytest.mark.parametrize("value", ["\x15touch x #", "--html=x", "LOW", "", ["low"], {"a": 1}])
+def test_no_other_value_of_an_enumeration_gets_to_a_program(value: object) -> None:
+    assert call("flagsFrom", {"effort": value}) == []
+
+
+@pytest.mark.parametrize("control", ["\x15", "\n", "\x9b", "\x7f"])
+def test_no_setting_with_a_control_character_gets_to_a_program(control: str) -> None:
+    assert call("flagsFrom", dict.fromkeys(SET, f"a{control}b")) == []
+
+
+def test_programs_get_no_relative_folder_and_none_of_the_editors_variables() -> None:
+    given = {"PATH": ".::/usr/bin:bin:/bin", "PYTHONPATH": ".", "HOME": "/h", "ELECTRON_RUN_AS_NODE": "1"}
+    assert call("environment", given) == {"PATH": "/usr/bin:/bin", "HOME": "/h"}
+
+
+# Calls a command of the extension with a stub of the editor that notes what is asked of it.
+ACTING = """
+import { registerHooks } from 'node:module';
+const [folder, user, workspaceSettings, file] = process.argv.slice(1);
+globalThis.__dirname = folder;
+globalThis.asked = [];
+globalThis.own = [JSON.parse(user), JSON.parse(workspaceSettings)];
+const stub = `
+const note = (kind) => (...given) => { globalThis.asked.push([kind, ...given]); return nothing; };
+const nothing = { show: note('show'), sendText: note('sendText'), dispose: note('dispose'), name: 'x' };
+const [own, theirs] = globalThis.own;
+export const workspace = { isTrusted: true, workspaceFolders: [], getConfiguration: () => ({
+  inspect: (name) => ({ globalValue: own[name], workspaceValue: theirs[name] }),
+  get: (name) => theirs[name] ?? own[name],
+}) };
+export const window = { terminals: [], createTerminal: note('terminal'), onDidCloseTerminal: note('close'),
+  showInformationMessage: note('said'), showErrorMessage: note('said'),
+  showOpenDialog: async () => [{ fsPath: globalThis.file }] };
+export const commands = {}, extensions = {}, ConfigurationTarget = {};
+export class Uri {} export class Range {}
+export class Disposable { static from() { return new Disposable(); } }`;
+globalThis.file = file;
+registerHooks({
+  resolve: (name, context, next) =>
+    name === 'vscode'
+      ? { url: `data:text/javascript,${encodeURIComponent(stub)}`, shortCircuit: true }
+      : next(name.startsWith('./') ? `${name}.ts` : name, context),
+});
+const { doctor, install, trace } = await import(`${folder}/install.ts`);
+const server = { program: '/bin/dg-lsp', running: true };
+const document = { isDirty: false, uri: { scheme: 'file', fsPath: file }, getText: () => '' };
+doctor(server);
+trace(server, document, { line: 0, character: 0 });
+await install(server);
+console.log(JSON.stringify(globalThis.asked));
+process.exit(0);
+"""
+
+
+def asked_of_the_editor(
+    user: dict[str, Any], theirs: dict[str, Any], file: str, path: Path
+) -> list[list[Any]]:
+    """What doctor, trace and install ask of the editor, with settings of the user and of the workspace."""
+    command = [str(NODE), "--no-warnings", "--input-type=module", "--eval", ACTING, str(MODULE.parent)]
+    command += [json.dumps(user), json.dumps(theirs), file]
+    environment = {"PATH": f".:{path}", "HOME": "/nowhere", "PYTHONPATH": "."}
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60, env=environment)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "file", ["/w/a\x15touch x #.py", "/w/a\n; touch x.py", "/w/$(x) `y`.py", "/w/\x1b]0;x\x07.py"]
+)
+def test_a_workspace_types_nothing_and_chooses_nothing(file: str, tmp_path: Path) -> None:
+    (tmp_path / "uv").touch(mode=0o755)
+    theirs = {"effort": "\x15touch PWNED #", "seed": "\x15touch PWNED #", "deadline": 5, "device": "theirs"}
+    asked = asked_of_the_editor({"effort": "high", "seed": 7}, theirs, file, tmp_path)
+    assert "sendText" not in {kind for kind, *_ in asked}
+    made = [given[0] for kind, *given in asked if kind == "terminal"]
+    own = ["--effort", "high", "--seed", "7"]
+    assert [[one["shellPath"], *one["shellArgs"]] for one in made] == [
+        ["/bin/dg-lsp", "doctor", *own],
+        ["/bin/dg-lsp", "trace", *own, "--", f"{file}:1:1"],
+        [f"{tmp_path}/uv", "tool", "install", "--", file],
+    ]
+    for one in made:
+        # Neither the folder nor the variables are a workspace's.
+        assert one["cwd"] == "/" and one["strictEnv"] and one["env"]["PATH"] == str(tmp_path)
+        assert "PYTHONPATH" not in one["env"] and one["name"].isprintable()
 
 
 # Calls the extension's own search and message on another platform. `vscode` is a stub that keeps the messages.

@@ -26,7 +26,6 @@ NAMES = [
     "#c.py",
     "build",
     ".hid",
-    "a\\b",
 ]
 PIECES = [
     *(

@@ -22,6 +22,7 @@ import {
 import { LANGUAGES } from "./languages";
 import { type Draft, type Status } from "./protocol";
 import { type Found, findServer } from "./server";
+import { AWAY, environment } from "./shell";
 
 const CRASHES = 5; // this many in ...
 const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to continue
@@ -194,7 +195,7 @@ export class Server implements Disposable {
     const client = new Client(
       "dg-lsp",
       "dg-lsp",
-      { command: program, transport: TransportKind.stdio },
+      { command: program, transport: TransportKind.stdio, options: { cwd: AWAY, env: environment() } },
       {
         documentSelector: LANGUAGES.map((language) => ({ language })),
         outputChannel: this.log,

@@ -12,7 +12,6 @@ import { NextEdits } from "./next_edit";
 import type { Target } from "./protocol";
 import { SCHEME } from "./review";
 import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
-import { flagsFrom } from "./shell";
 import { StatusItem } from "./status";
 import { Used } from "./used";
 
@@ -33,7 +32,7 @@ export function activate(context: ExtensionContext): void {
   const nextEdits = new NextEdits(started, (document) => fills.busy(document));
   server = started;
   context.subscriptions.push(log, used, started, fills, status, nextEdits);
-  register(context, { server: started, ghost, used, fills, status, nextEdits }, manifest, () => {
+  register(context, { server: started, ghost, used, fills, status, nextEdits }, () => {
     log.show();
   });
   void commands.executeCommand("setContext", "dg-lsp.languages", LANGUAGES);
@@ -94,9 +93,8 @@ interface Parts {
   nextEdits: NextEdits;
 }
 
-function register(context: ExtensionContext, parts: Parts, manifest: Manifest, showLog: () => void): void {
+function register(context: ExtensionContext, parts: Parts, showLog: () => void): void {
   const { server: started, ghost, used, fills, status, nextEdits } = parts;
-  const flags = () => flagsFrom({ ...ofWindow(manifest), ...ofMachine(manifest) });
   const table: Record<string, () => unknown> = {
     fillBody: () => fills.fill("function_body"),
     fillHoles: () => fills.fill("holes"),
@@ -124,11 +122,11 @@ function register(context: ExtensionContext, parts: Parts, manifest: Manifest, s
     showLog,
     showTrace: () => {
       withEditor(({ document, selection }) => {
-        trace(started, document, selection.active, flags());
+        trace(started, document, selection.active);
       });
     },
     doctor: () => {
-      doctor(started, flags());
+      doctor(started);
     },
     install: async () => {
       const watching = await install(started);

@@ -1,19 +1,18 @@
 // The message where the server is missing, and the command run in a terminal for the user to see.
-import { homedir } from "node:os";
-import { commands, Disposable, type TextDocument, type Position, Range, window, workspace } from "vscode";
+import { commands, Disposable, type Terminal, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
 import { absolute, findServer, NOT_INSTALLED, NOT_TRUSTED, onPath, runs } from "./server";
 import { SECTION, setEverywhere } from "./settings";
-import { commandLine, quoted, unsupported } from "./shell";
+import { AWAY, commandLine, environment, flagsFrom, OPTIONS, unsupported, visible } from "./shell";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
 const LOOKS = 200;
 
 /** The command that installs `what`, a wheel or a clone, by the best tool on this machine. */
-export function installCommand(tool: string | undefined, what: string): string {
-  if (tool === "uv") return `uv tool install ${quoted(what)}`;
-  if (tool === "pipx") return `pipx install ${quoted(what)}`;
-  return `python3 -m pip install --user ${quoted(what)}`;
+export function installCommand(tool: string | undefined, what: string): string[] {
+  if (tool === "uv") return ["uv", "tool", "install", "--", what];
+  if (tool === "pipx") return ["pipx", "install", what];
+  return ["python3", "-m", "pip", "install", "--user", "--", what];
 }
 
 /** Say that the server is missing, and how to get it. */
@@ -22,7 +21,7 @@ export async function sayMissing(why: string): Promise<void> {
     await sayWith(why, {});
     return;
   }
-  const command = installCommand(await tool(), "PATH/TO/dg_lsp.whl");
+  const command = commandLine(installCommand(await tool(), "PATH/TO/dg_lsp.whl"));
   const trust = workspace.isTrusted ? "" : `; ${NOT_TRUSTED}`;
   const sentence = `dg-lsp: ${why}${trust}. Install it from its wheel or a clone: ${command}`;
   await sayWith(sentence, {
@@ -63,7 +62,19 @@ export async function install(server: Server): Promise<Disposable | undefined> {
   };
   const [chosen] = (await window.showOpenDialog(options)) ?? [];
   if (!chosen) return undefined;
-  inTerminal(installCommand(await tool(), chosen.fsPath));
+  const [name = "", ...words] = installCommand(await tool(), chosen.fsPath);
+  const program = await onPath(name);
+  if (!program) {
+    await window.showErrorMessage(`dg-lsp: ${name} is not on the PATH; install it, or pipx or uv`);
+    return undefined;
+  }
+  const terminal = inTerminal("install", [program, ...words]);
+  const closing = window.onDidCloseTerminal((closed) => {
+    if (closed === terminal && closed.exitStatus?.code) {
+      const command = commandLine([name, ...words]);
+      void window.showErrorMessage(`dg-lsp: it was not installed; a terminal of yours shows why: ${command}`);
+    }
+  });
   let looks = 0;
   const timer = setInterval(() => {
     void findServer().then(({ program }) => {
@@ -72,9 +83,10 @@ export async function install(server: Server): Promise<Disposable | undefined> {
       if (program && !server.running) void server.restart();
     });
   }, LOOK);
-  return new Disposable(() => {
+  const looking = new Disposable(() => {
     clearInterval(timer);
   });
+  return Disposable.from(closing, looking);
 }
 
 /** Ask for the path of the server's program, and keep it in the user's settings, of the remote host if there is one. */
@@ -84,19 +96,19 @@ export async function setPath(): Promise<void> {
     prompt: "Where `command -v dg-lsp` finds it in a terminal, such as /home/me/.dg-lsp/bin/dg-lsp",
     value: workspace.getConfiguration(SECTION).get<string | null>("path") ?? "",
     ignoreFocusOut: true,
-    validateInput: async (given) => ((await runs(absolute(given))) ? undefined : `${absolute(given)} is no program`),
+    validateInput: async (given) => ((await runs(absolute(given))) ? undefined : visible(`${absolute(given)} is no program`)),
   });
   if (path) await setEverywhere("path", path);
 }
 
-/** Run `dg-lsp doctor` with what the settings say of the model. */
-export function doctor(server: Server, flags: string[]): void {
-  if (server.program) inTerminal(commandLine([server.program, "doctor", ...flags]));
+/** Run `dg-lsp doctor` with what the user's settings say of the model. */
+export function doctor(server: Server): void {
+  if (server.program) inTerminal("doctor", [server.program, "doctor", ...flags()]);
   else void sayMissing(unsupported() || NOT_INSTALLED);
 }
 
 /** Show in a terminal how the gap at `position` settles. */
-export function trace(server: Server, document: TextDocument, position: Position, flags: string[]): void {
+export function trace(server: Server, document: TextDocument, position: Position): void {
   if (!server.program) return;
   if (document.isDirty || document.uri.scheme !== "file") {
     void window.showInformationMessage("dg-lsp: save the file first; the trace reads it from the disk");
@@ -105,15 +117,32 @@ export function trace(server: Server, document: TextDocument, position: Position
   // The command counts characters, and the editor UTF-16 units.
   const before = document.getText(new Range(position.line, 0, position.line, position.character));
   const place = `${document.uri.fsPath}:${position.line + 1}:${Array.from(before).length + 1}`;
-  inTerminal(commandLine([server.program, "trace", place, ...flags]));
+  inTerminal("trace", [server.program, "trace", ...flags(), "--", place]);
 }
 
-function inTerminal(command: string): void {
-  const cwd = workspace.workspaceFolders?.[0]?.uri ?? homedir();
-  const terminal = window.terminals.find(({ name, exitStatus }) => name === "dg-lsp" && !exitStatus);
-  const shown = terminal ?? window.createTerminal({ name: "dg-lsp", cwd });
-  shown.show();
-  shown.sendText(command);
+/** The options for what the user has set; what a workspace says goes to no program. */
+function flags(): string[] {
+  const settings = workspace.getConfiguration(SECTION);
+  return flagsFrom(Object.fromEntries(OPTIONS.map((name) => [name, settings.inspect(name)?.globalValue])));
+}
+
+/** Show a terminal in which a program runs, without a shell: nothing that a workspace names is typed or interpreted. */
+function inTerminal(what: string, [program, ...words]: [string, ...string[]]): Terminal {
+  const name = `dg-lsp ${what}`;
+  window.terminals.find((terminal) => terminal.name === name)?.dispose();
+  const terminal = window.createTerminal({
+    name,
+    shellPath: program,
+    shellArgs: words,
+    cwd: AWAY,
+    // Exactly these: a workspace may have variables for terminals in its settings. A terminal closes with its program, so
+    // that waits for a key.
+    env: { ...environment(), DG_LSP_WAIT: "1" },
+    strictEnv: true,
+    isTransient: true,
+  });
+  terminal.show();
+  return terminal;
 }
 
 async function tool(): Promise<string | undefined> {

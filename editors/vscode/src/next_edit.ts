@@ -21,6 +21,7 @@ import * as path from "node:path";
 import type { Server } from "./client";
 import { LANGUAGES } from "./languages";
 import type { NextEdit } from "./protocol";
+import { visible } from "./shell";
 
 const PAUSE = 20; // ms without a change before the server is asked
 const LONGEST = 80; // characters of a text that is shown
@@ -195,7 +196,7 @@ function edge(editor: TextEditor, { document, range, label }: Offered): Decorati
   const [top, bottom] = [(first?.start.line ?? 0) + covered, last?.end.line ?? 0];
   const line = editor.document.lineAt(above ? Math.min(top, bottom) : bottom).range.end;
   const [arrow, name] =
-    editor.document === document ? [above ? "↑" : "↓", ""] : ["→", `${path.basename(document.uri.path)}, `];
+    editor.document === document ? [above ? "↑" : "↓", ""] : ["→", visible(`${path.basename(document.uri.path)}, `)];
   return attached(line, `  ${arrow} ${name}line ${range.start.line + 1}: ${label} (Tab)`);
 }
 

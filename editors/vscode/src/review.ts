@@ -12,6 +12,7 @@ import {
   workspace,
   type WorkspaceEdit,
 } from "vscode";
+import { visible } from "./shell";
 
 /** The scheme of the two texts. They are of no file, and the server is not notified of them. */
 export const SCHEME = "dg-lsp-review";
@@ -46,7 +47,7 @@ export class Review implements Disposable {
     const edits = edit.get(document.uri);
     const sides = await this.sides(document, changed(document, edits));
     const line = edits[0]?.range.start.line ?? 0;
-    const title = `${path.basename(document.uri.path)}: now ↔ changed`;
+    const title = visible(`${path.basename(document.uri.path)}: now ↔ changed`);
     try {
       await commands.executeCommand("vscode.diff", ...sides, title, { preview: false });
       await commands.executeCommand("revealLine", { lineNumber: line, at: "center" });

@@ -1,0 +1,83 @@
+"""Names of files and words of other programs in a terminal: nothing of them controls it."""
+
+import io
+import logging
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dg_lsp.cli.bot import Tried, _words
+from dg_lsp.cli.doctor import Finding, _line
+from dg_lsp.cli.main import main
+from dg_lsp.cli.options import say
+from dg_lsp.cli.shown import Formatter, show, shown
+from dg_lsp.cli.trial import read_run
+
+CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028, 0x200F, 0xD800)]
+EVIL = "a\x1b]0;title\x07\x15touch x\n\x9b31m\u202eb"
+
+
+def test_a_control_character_is_shown_as_its_escape_and_all_else_as_it_is() -> None:
+    assert not {*shown("".join(CONTROLS))} & {*CONTROLS}
+    assert shown("é日 ok\u200d\t", "\t") == "é日 ok\u200d\t"
+    assert shown("\x1b[1m") == "\\x1b[1m"
+
+
+def is_harmless(text: str) -> bool:
+    return not {*text} & {*CONTROLS} - {"\n"}
+
+
+def test_sentences_findings_errors_and_logs_control_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"{EVIL}: kept")
+    say(_words(Tried(EVIL, EVIL, 1, "taken back", read_run(1, f"x\n{EVIL}\n").sentence, 0.1)))
+    assert main(["fill", f"{EVIL}.py:1"]) == 2
+    assert main([EVIL]) == 2
+    said = capsys.readouterr().err
+    assert is_harmless(said) and len(said.splitlines()) == 4
+    assert is_harmless(_line(Finding(EVIL, "fail", EVIL, EVIL)).replace(EVIL, ""))
+    record = logging.LogRecord("x", logging.ERROR, "x", 1, "opened %s", (EVIL,), None)
+    assert is_harmless(Formatter().format(record))
+
+
+def test_a_diff_is_harmless_in_a_terminal_and_exact_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show(EVIL, end="")
+    assert capsys.readouterr().out == EVIL
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    show(f"+x\t{EVIL}", end="")
+    assert is_harmless(stream.getvalue().replace("\t", ""))
+
+
+def test_a_command_waits_for_a_key_only_in_a_terminal_that_closes_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "dg_lsp", "--version"]
+    environment = {**os.environ, "DG_LSP_WAIT": "1"}
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+        timeout=60,
+    )
+    assert "Enter" not in done.stderr
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, env=environment, text=True) as child:
+        assert child.stderr is not None
+        assert "press Enter" in child.stderr.readline()
+        assert child.poll() is None
+        os.write(ours, b"\n")
+        assert child.wait(60) == 0
+
+
+def test_the_parser_shows_no_control_character_of_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["bot", "--tries", EVIL])
+    assert is_harmless(capsys.readouterr().err.replace("\t", ""))
