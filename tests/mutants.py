@@ -154,6 +154,22 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "a statement is shown where the language has none",
+        "dg_lsp/text/syntax/misplaced.py",
+        "return [node for node, name in found if name not in known] if walls else []",
+        "return []",
+        "tests/text/test_misplaced.py",
+    ),
+    Mutant(
+        5,
+        "a loop around a function is a room for what is in it",
+        "dg_lsp/text/syntax/misplaced.py",
+        'if k in ("wall", f"room.{name}")), "wall") == "wall"',
+        'if k == f"room.{name}"), "wall") == "wall"',
+        "tests/text/test_misplaced.py",
+    ),
+    Mutant(
+        5,
         "a next edit may break the file",
         "dg_lsp/filling/next_edit.py",
         "if cost_of(new) > cost_of(tree) and not _is_sound_alone(source_of(document), edit):",

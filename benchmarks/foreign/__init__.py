@@ -1,4 +1,4 @@
-"""Does the guard hold in real packages, by the word of compilers and other parsers: `python -m benchmarks.foreign --help`.
+"""Does the guard hold in real packages, by the word of compilers: `python -m benchmarks.foreign --help`.
 
 Of files that their own compiler accepts a text is cut out, and the truth and fourteen harmful texts are put in by the
 product's own way. Needed are folders with sources of each language, and of the judges gcc, g++, javac, Go, rustc,

@@ -224,15 +224,13 @@ def _filled(place: Place, path: Path, number: int, rng: random.Random) -> Iterat
     document = Document(path.as_uri(), place.language.name, 1, place.cut)
     settings = Settings(checkpoint=("embedded", "coder")[number % 2], related=False)
     gap = _gap(document, place)
-    truth = true_text(place, gap) if gap else ""
+    # A blank is written where the gap itself inserts all of it.
+    truth = (true_text(place, gap) if gap else "") or " "
     cut = place.data[place.at : place.stop].decode("utf-8")
     for name, text in ((TRUTH, truth), *harmful(place, cut, rng)):
         if gap is None:
             yield Shown(place, path, name, text, None, "no gap", "")
             continue
-        if name == TRUTH and not text.strip():
-            # The gap itself inserts all of it.
-            text, name = " ", TRUTH
         engine = ScriptedEngine(partial(_answer, text))
         outcome = asyncio.run(fill_gap(engine, document, gap, settings))
         data = None if outcome.edit is None else apply_edit(document, outcome.edit).data

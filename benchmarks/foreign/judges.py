@@ -26,8 +26,12 @@ _PROGRAMS = Path(__file__).parent / "programs"
 # What gcc says of syntax; the rest is about names and types, which a cut text may have declared.
 _C_SYNTAX = re.compile(
     r"expected|unterminated|missing terminating|stray|unmatched|without #if|#(?:else|elif|endif)\b|at end of input"
-    r"|empty character|not within a|invalid suffix|exponent has no|forbids declaration|does not name a type"
+    r"|empty character|not within a|invalid suffix|exponent has no|forbids declaration"
     r"|a function-definition is not allowed|qualified-id in declaration|numeric constant|null character"
+)
+# What is about names and files, and no matter of syntax.
+_NAMES = re.compile(
+    r"No such file|CS0128|CS0136|already been declared|no binding for nonlocal|no visible label"
 )
 _PHP_SYNTAX = re.compile(r"PHP Parse error|not in the 'loop'|Parse error")
 
@@ -222,6 +226,8 @@ def more(before: Sequence[str], after: Sequence[str]) -> list[str]:
     left = Counter(map(_placeless, before))
     new = []
     for error in after:
+        if _NAMES.search(error):
+            continue
         if left[_placeless(error)]:
             left[_placeless(error)] -= 1
         else:

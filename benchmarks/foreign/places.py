@@ -84,7 +84,7 @@ def _expression(data: bytes, at: int, _: random.Random) -> Span | None:
     return start + sign.end(), start + sign.end() + len(value[:-1] if value.endswith((b";", b",")) else value)
 
 
-def _body(data: bytes, at: int, _: random.Random) -> Span | None:
+def _body(data: bytes, at: int, _rng: random.Random) -> Span | None:
     """The deeper lines below a line."""
     start, stop = line_of(data, at)
     depth, first, end = _depth(data[start:stop]), stop + 1, stop

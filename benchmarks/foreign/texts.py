@@ -8,36 +8,77 @@ from benchmarks.guarantee.places import Place
 
 _QUOTES = {"rust": ['"', 'r#"', "b'"], "go": ['"', "`", "'"], "json": ['"'], "java": ['"', '"""', "'"]}
 _OPEN = {
-    "python": ["# "], "html": ["<!-- ", "<div ", "<script>"], "lua": ["--[[ ", "[[", "--[==[ "], "ruby": ["%w[", "#{", "=begin"],
-    "shell": ["$(", "${", "<<EOF"], "sql": ["/* ", "$$", "E'"], "css": ["/* ", "url("], "yaml": ["[", "{", "&"], "toml": ['"""', "[", "'''"],
-    "json": ["/* ", "["], "tsx": ["/* ", "<div>", "{/* "], "php": ["/* ", "<<<X", "?>"],
-}  # fmt: skip
+    "python": ["# "],
+    "html": ["<!-- ", "<div ", "<script>"],
+    "lua": ["--[[ ", "[[", "--[==[ "],
+    "ruby": ["%w[", "#{", "=begin"],
+    "shell": ["$(", "${", "<<EOF"],
+    "sql": ["/* ", "$$", "E'"],
+    "css": ["/* ", "url("],
+    "yaml": ["[", "{", "&"],
+    "toml": ['"""', "[", "'''"],
+    "json": ["/* ", "["],
+    "tsx": ["/* ", "<div>", "{/* "],
+    "php": ["/* ", "<<<X", "?>"],
+}
 _CLOSE = {
-    "python": [")", "]", "}"], "html": ["</div>", "-->", "</body>"], "lua": ["end", ")", "until x"], "ruby": ["end", "}", ")"],
-    "shell": ["fi", "done", "}", ")", ";;"], "yaml": ["]", "}"], "tsx": ["</div>", "}", "/>"], "css": ["}", "*/"],
-}  # fmt: skip
+    "python": [")", "]", "}"],
+    "html": ["</div>", "-->", "</body>"],
+    "lua": ["end", ")", "until x"],
+    "ruby": ["end", "}", ")"],
+    "shell": ["fi", "done", "}", ")", ";;"],
+    "yaml": ["]", "}"],
+    "tsx": ["</div>", "}", "/>"],
+    "css": ["}", "*/"],
+}
 _BRACES = ["return 1;", "x = 1;", "x();", "if (a) { b(); }", "break;", "case 1:"]
 _STATEMENTS = {
-    "python": ["return 1", "break", "yield x", "continue", "await x", "nonlocal x"], "html": ["return 1;", "<li>a"],
-    "go": ["return 1", "x := 1", "x()", "if a { b() }", "break", "case 1:"], "ruby": ["return 1", "break", "yield", "redo", "when 1"],
-    "kotlin": ["return 1", "x = 1", "x()", "if (a) { b() }", "break"], "swift": ["return 1", "x = 1", "x()", "if a { b() }", "break"],
-    "scala": ["return 1", "x = 1", "x()", "if (a) { b() }", "case 1 =>"], "lua": ["return 1", "break", "x = 1", "goto a"],
-    "shell": ["return 1", "x=(", "case a in", "a () {"], "sql": ["RETURN 1;", "END;", "BEGIN", "THEN"], "css": ["x();", "color red;", "return 1;", "@media {"],
-    "json": ["return 1;", "x = 1", "undefined", "'a'"], "yaml": ["return 1;", "- a: b: c", "x: *y z", "? ? a"], "toml": ["return 1", "x = ", "a.b", "[x"],
+    "python": ["return 1", "break", "yield x", "continue", "await x", "nonlocal x"],
+    "html": ["return 1;", "<li>a"],
+    "go": ["return 1", "x := 1", "x()", "if a { b() }", "break", "case 1:"],
+    "ruby": ["return 1", "break", "yield", "redo", "when 1"],
+    "kotlin": ["return 1", "x = 1", "x()", "if (a) { b() }", "break"],
+    "swift": ["return 1", "x = 1", "x()", "if a { b() }", "break"],
+    "scala": ["return 1", "x = 1", "x()", "if (a) { b() }", "case 1 =>"],
+    "lua": ["return 1", "break", "x = 1", "goto a"],
+    "shell": ["return 1", "x=(", "case a in", "a () {"],
+    "sql": ["RETURN 1;", "END;", "BEGIN", "THEN"],
+    "css": ["x();", "color red;", "return 1;", "@media {"],
+    "json": ["return 1;", "x = 1", "undefined", "'a'"],
+    "yaml": ["return 1;", "- a: b: c", "x: *y z", "? ? a"],
+    "toml": ["return 1", "x = ", "a.b", "[x"],
     "rust": ["return 1;", "x = 1;", "x();", "if a { b(); }", "break;", "1 => 2,"],
-}  # fmt: skip
+}
 _KEYWORDS = {
-    "python": ["else:", "elif x:", "except:", "finally:"], "html": ["</p>", "<!DOCTYPE html>", "</html>"], "go": ["else {", "case 1:", "default:", "} else {"],
-    "ruby": ["else", "elsif x", "rescue", "end end"], "lua": ["else", "elseif x then", "end end", "then"], "shell": ["else", "then", "esac", "do"],
-    "sql": ["ELSE", "WHERE", "FROM a FROM b", "VALUES"], "css": ["@else", "!important !important", "}}"], "json": ["true false", ":", ",,"],
-    "yaml": [": :", "%YAML 1.2", "--- a: b:", "@x"], "toml": ["[[x]", "= =", "true false"],
-}  # fmt: skip
+    "python": ["else:", "elif x:", "except:", "finally:"],
+    "html": ["</p>", "<!DOCTYPE html>", "</html>"],
+    "go": ["else {", "case 1:", "default:", "} else {"],
+    "ruby": ["else", "elsif x", "rescue", "end end"],
+    "lua": ["else", "elseif x then", "end end", "then"],
+    "shell": ["else", "then", "esac", "do"],
+    "sql": ["ELSE", "WHERE", "FROM a FROM b", "VALUES"],
+    "css": ["@else", "!important !important", "}}"],
+    "json": ["true false", ":", ",,"],
+    "yaml": [": :", "%YAML 1.2", "--- a: b:", "@x"],
+    "toml": ["[[x]", "= =", "true false"],
+}
 _ELSE = ["else", "} else {", "case 1:", "catch", "default:", "finally {"]
 _ODD = ["\0", "\x1b[31m", "\x0c", "\r", "\u2028", "\x07", "\ufeff", "\x85", "\N{NO-BREAK SPACE}"]
 _OTHERS = [
-    "def f(x):\n    return x", "<div class='a'>b</div>", "function f() {", "SELECT * FROM a WHERE b = 'c'", "fn main() {", "x: int = 3",
-    "#include <a.h>", "<?php echo 1; ?>", "- a: b", "let x = `${y}`", "class A < B; end", "@media (a) { b { c: d } }", "if x then y end",
-]  # fmt: skip
+    "def f(x):\n    return x",
+    "<div class='a'>b</div>",
+    "function f() {",
+    "SELECT * FROM a WHERE b = 'c'",
+    "fn main() {",
+    "x: int = 3",
+    "#include <stdio.h>",
+    "<?php echo 1; ?>",
+    "- a: b",
+    "let x = `${y}`",
+    "class A < B; end",
+    "@media (a) { b { c: d } }",
+    "if x then y end",
+]
 _LONG = ["`${a", "<<EOF", '$"{a', '"""', "'''", 'R"(', "<<~A", "${", "#{", "{{", "%(", "\\"]
 
 

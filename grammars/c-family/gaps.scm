@@ -78,4 +78,23 @@
 
 ; The grammar takes these for names.
 ([(identifier) (type_identifier) (field_identifier) (statement_identifier)] @refuse
-  (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "return" "switch" "while"))
+  (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "if" "return" "switch" "while"))
+
+; Statements are in functions, what leaves a loop and a case in one; a macro may stand for a header. A call may be a macro.
+[(preproc_include) (field_declaration_list)] @wall
+(function_definition) @room.function @wall
+(translation_unit (compound_statement) @room.function @misplaced)
+[(break_statement) (case_statement) (continue_statement) (do_statement) (for_statement) (goto_statement) (if_statement)
+  (labeled_statement) (return_statement) (switch_statement) (while_statement)] @misplaced.function
+(expression_statement [(assignment_expression) (binary_expression) (char_literal) (concatenated_string)
+  (conditional_expression) (field_expression) (number_literal) (parenthesized_expression) (pointer_expression)
+  (string_literal) (subscript_expression) (unary_expression) (update_expression)]) @misplaced.function
+(expression_statement (call_expression function: [(call_expression) (field_expression) (parenthesized_expression)]))
+  @misplaced.function
+(expression_statement (call_expression function: (identifier) @_called arguments: (argument_list . "(" . ")"))
+  (#match? @_called "^[a-z]")) @misplaced.function
+[(for_statement) (while_statement) (do_statement) (switch_statement)] @room.loop
+(switch_statement) @room.switch
+(compound_statement [(compound_statement) (function_definition)] @room.loop @room.switch)
+[(break_statement) (continue_statement)] @misplaced.loop
+(case_statement) @misplaced.switch

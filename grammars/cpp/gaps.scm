@@ -59,3 +59,20 @@
 (function_definition declarator: (function_declarator declarator: (destructor_name))) @stub.skip
 (function_definition
   declarator: (function_declarator declarator: (qualified_identifier name: (destructor_name)))) @stub.skip
+
+; The grammar takes these for names, and a call for the constructor of a class.
+([(identifier) (type_identifier) (field_identifier)] @refuse
+  (#any-of? @refuse "catch" "delete" "new" "throw" "try"))
+((class_specifier name: (type_identifier) @_class
+  body: (field_declaration_list (declaration declarator: (function_declarator declarator: (identifier) @misplaced))))
+  (#not-eq? @misplaced @_class) (#match? @misplaced "^[a-z]"))
+((struct_specifier name: (type_identifier) @_class
+  body: (field_declaration_list (declaration declarator: (function_declarator declarator: (identifier) @misplaced))))
+  (#not-eq? @misplaced @_class) (#match? @misplaced "^[a-z]"))
+
+(lambda_expression) @room.function @wall
+(for_range_loop) @room.loop
+[(co_return_statement) (for_range_loop) (throw_statement) (try_statement)] @misplaced.function
+(expression_statement [(delete_expression) (identifier) (new_expression)]) @misplaced.function
+((expression_statement (call_expression function: (identifier) @_called)) @misplaced.function
+  (#match? @_called "^[a-z]"))

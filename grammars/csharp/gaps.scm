@@ -130,3 +130,23 @@
 ((identifier) @refuse
   (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "foreach" "goto" "if" "return"
     "switch" "throw" "try" "while"))
+
+; Statements of a file come before its types, members are in types, a constructor has the name of its own. What leaves a
+; loop is in one.
+[(class_declaration) (struct_declaration) (interface_declaration) (enum_declaration) (record_declaration)
+  (delegate_declaration) (namespace_declaration) (file_scoped_namespace_declaration)] @wall
+[(lambda_expression) (anonymous_method_expression) (local_function_statement)] @wall
+(global_statement) @misplaced.after
+(namespace_declaration body: (declaration_list [(constructor_declaration) (destructor_declaration) (event_declaration)
+  (event_field_declaration) (field_declaration) (indexer_declaration) (method_declaration) (operator_declaration)
+  (property_declaration)] @misplaced))
+((class_declaration name: (_) @_class body: (declaration_list (constructor_declaration name: (_) @misplaced)))
+  (#not-eq? @misplaced @_class))
+((struct_declaration name: (_) @_class body: (declaration_list (constructor_declaration name: (_) @misplaced)))
+  (#not-eq? @misplaced @_class))
+((record_declaration name: (_) @_class body: (declaration_list (constructor_declaration name: (_) @misplaced)))
+  (#not-eq? @misplaced @_class))
+(interface_declaration
+  body: (declaration_list [(constructor_declaration) (field_declaration . (variable_declaration))] @misplaced))
+[(for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)] @room.loop
+[(break_statement) (continue_statement)] @misplaced.loop

@@ -110,3 +110,21 @@
 (labeled_statement body: [(expression_statement) (empty_statement)]) @refuse
 ((labeled_statement body: (statement_block) @_block) @refuse
   (#not-match? @_block "[^A-Za-z0-9_$]break[^A-Za-z0-9_$]"))
+
+; What is only right in a function, an asynchronous one, a generator, a loop, or at the top of a file.
+[(function_declaration) (generator_function_declaration) (function_expression) (generator_function) (method_definition)
+  (arrow_function)] @room.function @wall
+[(class_body) (import_clause) (export_clause)] @wall
+(return_statement) @misplaced.function
+(generator_function_declaration) @room.generator
+(generator_function) @room.generator
+(method_definition "*") @room.generator
+(yield_expression) @misplaced.generator
+(program) @room.async @room.file
+[(function_declaration "async") (generator_function_declaration "async") (function_expression "async")
+  (generator_function "async") (method_definition "async") (arrow_function "async")] @room.async
+[(await_expression) (for_in_statement "await")] @misplaced.async
+[(for_statement) (for_in_statement) (while_statement) (do_statement) (switch_statement) (labeled_statement)] @room.loop
+[(break_statement) (continue_statement)] @misplaced.loop
+[(import_statement) (export_statement)] @misplaced.file
+((statement_identifier) @refuse (#eq? @refuse "default"))

@@ -87,3 +87,14 @@
 ([(identifier) (type_identifier) (field_identifier) (label_name)] @refuse
   (#any-of? @refuse "break" "case" "const" "continue" "defer" "else" "for" "func" "go" "goto" "if" "import" "package" "range"
     "return" "select" "switch" "type" "var"))
+
+; Statements are in functions, and what leaves a loop in one.
+[(function_declaration) (method_declaration) (func_literal)] @room.function @wall
+[(expression_statement) (send_statement) (inc_statement) (dec_statement) (assignment_statement) (short_var_declaration)
+  (go_statement) (defer_statement) (if_statement) (for_statement) (expression_switch_statement) (type_switch_statement)
+  (select_statement) (labeled_statement) (fallthrough_statement) (break_statement) (continue_statement) (goto_statement)
+  (return_statement)] @misplaced.function
+(package_clause) @wall
+(source_file (block) @misplaced)
+[(for_statement) (expression_switch_statement) (type_switch_statement) (select_statement)] @room.loop
+[(break_statement) (continue_statement)] @misplaced.loop

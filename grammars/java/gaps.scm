@@ -97,8 +97,9 @@
 
 ; The grammar takes these for names, and any expression for a statement.
 ([(identifier) (type_identifier)] @refuse
-  (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "if" "import" "instanceof" "new"
-    "package" "return" "switch" "throw" "try" "while"))
+  (#any-of? @refuse "assert" "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "goto" "if" "import"
+    "instanceof" "new" "package" "return" "switch" "throw" "try" "while"))
+((type_identifier) @refuse (#eq? @refuse "yield"))
 (block (expression_statement [(array_access) (binary_expression) (cast_expression) (character_literal)
   (decimal_integer_literal) (false) (field_access) (identifier) (instanceof_expression) (lambda_expression)
   (method_reference) (null_literal) (parenthesized_expression) (string_literal) (ternary_expression) (this) (true)
@@ -106,3 +107,14 @@
 
 ; A label is for a loop, or for a block that is left by `break`.
 (labeled_statement (expression_statement)) @refuse
+
+; Statements are in blocks, and what leaves a loop in one; of the file only types are.
+[(block) (constructor_body) (switch_block)] @room.function
+[(class_body) (interface_body) (enum_body) (lambda_expression)] @wall
+[(assert_statement) (break_statement) (continue_statement) (do_statement) (enhanced_for_statement) (expression_statement)
+  (for_statement) (if_statement) (labeled_statement) (return_statement) (synchronized_statement) (throw_statement)
+  (try_statement) (try_with_resources_statement) (while_statement) (yield_statement)] @misplaced.function
+(program [(block) (local_variable_declaration) (method_declaration) (switch_expression)] @misplaced)
+(record_declaration body: (class_body (block) @misplaced))
+[(for_statement) (enhanced_for_statement) (while_statement) (do_statement) (switch_expression) (labeled_statement)] @room.loop
+[(break_statement) (continue_statement)] @misplaced.loop

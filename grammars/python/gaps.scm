@@ -9,6 +9,7 @@
 ;   @import                              a statement of the file that imports
 ;   @docstring                           a statement that is a string; a docstring where it is a body's first
 ;   @stub                                a statement that says "not written yet"; a stub where it is a body's only one
+;   @misplaced.NAME @room.NAME @wall     a statement that has to be in a room, such as a loop; the room; what ends rooms
 ;   @stub.skip                           a function whose empty body is meant: abstract, an overload, a Protocol's
 ; A capture that begins with an underscore only serves a predicate. No pattern puts a quantifier beside an
 ; anchor, because tree-sitter then matches nodes that are not neighbours.
@@ -95,3 +96,14 @@
 (comment) @comment
 
 (module [(import_statement) (import_from_statement) (future_import_statement)] @import)
+
+; What is only right in a function, an asynchronous one, or a loop. A cell of a notebook may wait for something.
+[(function_definition) (lambda)] @room.function @wall
+[(class_definition) (import_statement) (import_from_statement)] @wall
+(module) @room.file
+(import_from_statement (wildcard_import)) @misplaced.file
+[(return_statement) (yield) (nonlocal_statement)] @misplaced.function
+[(module) (function_definition "async")] @room.async
+[(await) (for_statement "async") (with_statement "async")] @misplaced.async
+[(for_statement) (while_statement)] @room.loop
+[(break_statement) (continue_statement)] @misplaced.loop

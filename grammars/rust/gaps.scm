@@ -94,3 +94,17 @@
   (macro_invocation macro: (identifier) @_macro (token_tree (string_literal) @_message))] @stub)
   (#eq? @_macro "panic")
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
+
+; Statements are in blocks, and what leaves a loop in one. A macro may be an item.
+(block) @room.function
+[(function_item) (closure_expression) (async_block) (struct_item) (enum_item) (impl_item) (trait_item)
+  (mod_item) (use_declaration)] @wall
+(let_declaration) @misplaced.function
+((expression_statement) @misplaced.function (#not-match? @misplaced.function "^[A-Za-z0-9_: ]+!"))
+(source_file (empty_statement) @misplaced)
+(declaration_list [(function_item) (function_signature_item)] . (empty_statement) @misplaced)
+[(for_expression) (loop_expression) (while_expression)] @room.loop
+(block (label)) @room.loop
+[(break_expression) (continue_expression)] @misplaced.loop
+((enum_variant name: (identifier) @refuse)
+  (#any-of? @refuse "break" "continue" "else" "fn" "for" "if" "let" "loop" "match" "return" "struct" "use" "while"))

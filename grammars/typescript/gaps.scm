@@ -30,3 +30,7 @@
 
 ((type_identifier) @refuse
   (#any-of? @refuse "break" "case" "catch" "continue" "do" "else" "finally" "for" "if" "return" "switch" "throw" "try" "while"))
+
+(internal_module) @wall @room.file
+(internal_module body: (statement_block (import_statement source: (_)) @misplaced))
+[(module) (ambient_declaration)] @room.file

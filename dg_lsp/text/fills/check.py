@@ -41,6 +41,7 @@ from dg_lsp.text.syntax.bodies import Body, bodies_of, item_at
 from dg_lsp.text.syntax.directives import flaw_of_directives
 from dg_lsp.text.syntax.items import top_level_item
 from dg_lsp.text.syntax.lexer import first_token, line_end, line_start
+from dg_lsp.text.syntax.misplaced import new_misplaced
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
@@ -217,6 +218,8 @@ def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     typed = {(n.type, n.start_byte) for n in _refusals(neutral) if n.start_byte < start}
     inside = [n for n in _refusals(filled) if n.start_byte < end and n.end_byte > start]
     new = [n for n in inside if (n.type, n.start_byte) not in typed]
+    own = filled.tree.root_node, (start, end)
+    new += new_misplaced(filled.language, own, (neutral.tree.root_node, (neutral.start, neutral.end)))
     places = [(max(n.start_byte - start, 0), min(n.end_byte, end) - start) for n in new]
     return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
 

@@ -15,6 +15,7 @@ from dg_lsp.text.languages.language import Language
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS
 from dg_lsp.text.syntax.lexer import leading, line_end, line_start, marks
+from dg_lsp.text.syntax.misplaced import new_misplaced
 
 # A longer text is not parsed: tokens must do.
 PARSED = 200_000
@@ -55,7 +56,11 @@ def harm_between(language: Language, parts: Parts) -> str:
     # One in the line itself is none of damage elsewhere, unless brackets above are not closed yet.
     own = any(first <= node.start_byte < node.end_byte <= last for node in faults)
     own = own and not _count(language, near[: line_start(near, len(near))] + below[line_end(below, 0) :])[1]
-    return "a syntax error" if own or len(faults) > _errors_without(language, before, after) else ""
+    if own or len(faults) > _errors_without(language, before, after):
+        return "a syntax error"
+    new = tree.root_node, (len(before), len(before + fill))
+    old = _tree(language, before, after).root_node, (len(before), len(before))
+    return "a statement that cannot be here" if new_misplaced(language, new, old) else ""
 
 
 @lru_cache(maxsize=4)

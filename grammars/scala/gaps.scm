@@ -1,0 +1,5 @@
+; Parsed, and refused by the compiler: expressions of a file, and a keyword in the place of a name.
+[(package_clause) (function_definition) (class_definition) (object_definition) (trait_definition)] @wall
+(compilation_unit (expression) @misplaced)
+((identifier) @refuse
+  (#any-of? @refuse "case" "catch" "do" "else" "finally" "for" "if" "match" "return" "throw" "try" "val" "while"))

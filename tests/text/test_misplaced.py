@@ -1,0 +1,327 @@
+"""Statements where the language has none: the grammars take them, and compilers refuse the file."""
+
+import pytest
+
+from dg_lsp.filling.fill import finish
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.messages import Fill
+
+BRACES = (
+    "return 1;",
+    "x.y();",
+    "if (a) { b(); }",
+    "for (;;) { b(); }",
+    "while (a) { b(); }",
+    "break;",
+    "{ b(); }",
+)
+JAVA = (*BRACES, "x = 1;", "x();", "throw x;", "try { b(); } catch (E e) { }", "int x = 1;", "void x() { }")
+CPP = (*BRACES, "x = 1;", "x();", "throw x;", "new X();", "try { b(); } catch (E e) { }", "1;", "delete x;")
+GO = (
+    "return 1",
+    "x = 1",
+    "x := 1",
+    "x()",
+    "x++",
+    "if a { b() }",
+    "for { b() }",
+    "break",
+    "defer b()",
+    "go b()",
+    "{ b() }",
+)
+RUST = (
+    "return 1;",
+    "x = 1;",
+    "x();",
+    "if a { b(); }",
+    "loop { b(); }",
+    "break;",
+    "let a = 1;",
+    "{ b(); }",
+    ";",
+)
+KOTLIN = (
+    "return 1",
+    "x = 1",
+    "x()",
+    "if (a) { b() }",
+    "for (a in b) { c() }",
+    "break",
+    "throw x",
+    '"abc"',
+    "x++",
+)
+SWIFT = (
+    "return",
+    "x = 1",
+    "x()",
+    "if a { b() }",
+    "for a in b { c() }",
+    "break",
+    "throw x",
+    "guard a else { return }",
+)
+SCALA = ("return 1", "x = 1", "x()", "if (a) { b() }", "throw x", "{ b() }", "1")
+CASES = {
+    "go, between functions": ("go", "package p\n\nfunc f() {\n}\n\n|\n\nfunc g() {\n}\n", GO),
+    "go, before the package": ("go", "|\npackage p\n\nfunc f() {\n}\n", GO),
+    "go, before the imports": ("go", 'package p\n\n|\n\nimport "a"\n', GO),
+    "go, at the end": ("go", "package p\n\nfunc f() {\n}\n\n|\n", GO),
+    "go, no loop": (
+        "go",
+        "package p\n\nfunc f() {\n\ta()\n\t|\n\tb()\n}\n",
+        ("break", "continue", "if a { break }"),
+    ),
+    "java, between classes": ("java", "class A {\n}\n\n|\n\nclass B {\n}\n", JAVA),
+    "java, before the package": ("java", "|\npackage p;\n\nclass A {\n}\n", JAVA),
+    "java, at the end": ("java", "class A {\n}\n\n|\n", JAVA),
+    "java, in a class": ("java", "class A {\n    int a;\n\n    |\n}\n", ("assert x;", "goto x;", "yield x;")),
+    "java, in a record": ("java", "record A(int a) {\n    |\n}\n", ("{ b(); }",)),
+    "java, no loop": (
+        "java",
+        "class A {\n    void f() {\n        a();\n        |\n    }\n}\n",
+        ("break;", "continue;"),
+    ),
+    "c, between functions": (
+        "c",
+        "void f(void) {\n}\n\n|\n\nvoid g(void) {\n}\n",
+        (*BRACES, "x = 1;", "x();", "x++;"),
+    ),
+    "c, in the guard of a header": (
+        "c",
+        "#ifndef A\n#define A\n#ifdef B\n\n|\n\n#endif\nvoid f(void);\n#include <a.h>\n#endif\n",
+        ("return 1;", "break;", "x = 1;"),
+    ),
+    "c, no loop and no switch": (
+        "c",
+        "void f(void) {\n    a();\n    |\n    b();\n}\n",
+        ("break;", "continue;", "case 1:", "default:", "if (a) break;"),
+    ),
+    "cpp, between functions": ("cpp", "void f() {\n}\n\n|\n\nvoid g() {\n}\n", CPP),
+    "cpp, in a namespace": ("cpp", "namespace n {\n\nvoid f() {\n}\n\n|\n\n}\n", CPP),
+    "cpp, in a class": (
+        "cpp",
+        "class A {\n    int a;\n\n    |\n\n    void f() {\n    }\n};\n",
+        ("x();", "x(a);", "if (a) { b(); }", "throw x;", "new X();"),
+    ),
+    "cpp, no loop": ("cpp", "void f() {\n    a([] {\n        |\n    });\n}\n", ("break;", "continue;")),
+    "csharp, below a class": ("csharp", "class A\n{\n}\n\n|\n", (*BRACES, "x = 1;", "x();", "int x = 1;")),
+    "csharp, in a namespace": (
+        "csharp",
+        "namespace N\n{\n    class A\n    {\n    }\n\n    |\n}\n",
+        ("x();", "new X();", "int x;"),
+    ),
+    "csharp, in a class": ("csharp", "class A\n{\n    int a;\n\n    |\n}\n", ("x();", "new X();")),
+    "csharp, in an interface": ("csharp", "interface A\n{\n    int B();\n\n    |\n}\n", ("x();", "int x;")),
+    "csharp, no loop": (
+        "csharp",
+        "class A\n{\n    void F()\n    {\n        a();\n        |\n    }\n}\n",
+        ("break;", "continue;"),
+    ),
+    "rust, between functions": ("rust", "fn f() {\n}\n\n|\n\nfn g() {\n}\n", RUST),
+    "rust, in an implementation": (
+        "rust",
+        "impl A {\n    fn f() {\n    }\n\n    |\n}\n",
+        ("let a = 1;", ";"),
+    ),
+    "rust, no loop": (
+        "rust",
+        "fn f() {\n    a();\n    |\n    b();\n}\n",
+        ("break;", "continue;", "a(|| { break; });"),
+    ),
+    "kotlin, between functions": ("kotlin", "fun f() {\n}\n\n|\n\nfun g() {\n}\n", KOTLIN),
+    "kotlin, no loop": (
+        "kotlin",
+        "fun f() {\n    a()\n    |\n    b()\n}\n",
+        ("break", "continue", "else { b() }"),
+    ),
+    "kotlin, a keyword as a value": ("kotlin", "fun f() {\n    a(|)\n}\n", ("else", "while")),
+    "swift, between functions": ("swift", "func f() {\n}\n\n|\n\nfunc g() {\n}\n", SWIFT),
+    "scala, between objects": ("scala", "object A {\n}\n\n|\n\nobject B {\n}\n", SCALA),
+    "scala, a keyword as a value": (
+        "scala",
+        "object A {\n  def f() = {\n    a(|)\n  }\n}\n",
+        ("else", "catch"),
+    ),
+    "php, no loop": (
+        "php",
+        "<?php\nfunction f() {\n    a();\n    |\n    b();\n}\n",
+        ("break;", "continue;", "use A;", "const A = 1;"),
+    ),
+    "php, a keyword as a value": ("php", "<?php\nfunction f() {\n    return |;\n}\n", ("else", "break")),
+    "javascript, of a module": (
+        "javascript",
+        "import a from 'a';\n\n|\n\nfunction f() {\n}\n",
+        ("return 1;", "break;", "yield x;", "if (a) { return; }"),
+    ),
+    "javascript, in a function": (
+        "javascript",
+        "function f() {\n  a();\n  |\n  b();\n}\n",
+        (
+            "break;",
+            "await x();",
+            "yield x;",
+            "export default 1;",
+            "import a from 'b';",
+            "for await (a of b) {}",
+        ),
+    ),
+    "javascript, in a function of a loop": (
+        "javascript",
+        "for (const a of b) {\n  a(() => {\n    |\n  });\n}\n",
+        ("break;", "continue;"),
+    ),
+    "typescript, in a namespace": (
+        "typescript",
+        "namespace N {\n  function f() {\n  }\n\n  |\n}\n",
+        ("return 1;", "break;", "await x();", "import a from 'b';"),
+    ),
+    "python, of a module": (
+        "python",
+        "import a\n\n|\n\ndef f():\n    return 1\n",
+        ("return 1", "break", "yield x", "if a: return"),
+    ),
+    "python, in a class": (
+        "python",
+        "class A:\n    a = 1\n    |\n    b = 2\n",
+        ("return 1", "yield x", "nonlocal x", "await x"),
+    ),
+    "python, in a function": (
+        "python",
+        "def f():\n    a()\n    |\n    b()\n",
+        ("break", "continue", "await x", "from a import *"),
+    ),
+    "ruby, in a class": (
+        "ruby",
+        "class A\n  B = 1\n\n  |\n\n  def f\n  end\nend\n",
+        ("return 1", "redo", "next", "yield", "retry", "else"),
+    ),
+    "ruby, in a method": (
+        "ruby",
+        "def f\n  a()\n  |\n  b()\nend\n",
+        ("redo", "break", "retry", "A = 1", "class A; end", "module B; end"),
+    ),
+    "ruby, a keyword as a value": (
+        "ruby",
+        "def f\n  a(|)\nend\n",
+        ("else", "end", "redo", "when 1", "rescue"),
+    ),
+    "lua, no loop": ("lua", "local function f()\n  a()\n  |\n  b()\nend\n", ("break",)),
+    "lua, in a table": ("lua", "local a = {\n  b = 1,\n  |\n}\n", ("return", "break", "else", "end")),
+}
+RIGHT = {
+    "go": (
+        "go",
+        "package p\n\nfunc f() {\n}\n\n|\n\nfunc g() {\n}\n",
+        ("var a = 1", "func h() { return }", "type T int"),
+    ),
+    "go, in a loop": (
+        "go",
+        "package p\n\nfunc f() {\n\tfor {\n\t\t|\n\t}\n}\n",
+        ("break", "continue", "return"),
+    ),
+    "java": (
+        "java",
+        "class A {\n    void f() {\n        a();\n        |\n    }\n}\n",
+        ("return;", "int x = 1;", "{ b(); }"),
+    ),
+    "java, below a class": ("java", "class A {\n}\n\n|\n", ("class B { }", "interface C { int d(); }")),
+    "c": (
+        "c",
+        "void f(void) {\n}\n\n|\n\nvoid g(void) {\n}\n",
+        ("int a = 1;", "MODULE(a);", "module_init(f);", "void h(void) { return; }"),
+    ),
+    "c, a loop by a macro": (
+        "c",
+        "void f(void) {\n    EACH(a) {\n        |\n    }\n}\n",
+        ("break;", "continue;", "return;"),
+    ),
+    "cpp": (
+        "cpp",
+        "class A {\n    int a;\n\n    |\n};\n",
+        ("A();", "~A();", "int x();", "A(int b) : a(b) {}"),
+    ),
+    "cpp, a test by a macro": (
+        "cpp",
+        "#include <a>\n\n|\n",
+        ("TEST(a, b) { return; }", "BENCHMARK(a);", "namespace n { }"),
+    ),
+    "csharp, above a class": ("csharp", "using A;\n\n|\n\nclass B\n{\n}\n", ("x();", "int x = 1;")),
+    "csharp, in a class": (
+        "csharp",
+        "class A\n{\n    int a;\n\n    |\n}\n",
+        ("A() { }", "~A() { }", "void F() { return; }"),
+    ),
+    "rust": (
+        "rust",
+        "fn f() {\n}\n\n|\n\nfn g() {\n}\n",
+        ("const A: u8 = { 1 };", "x!();", "x!{}", "a::b!(c);", "fn h() { return; }"),
+    ),
+    "rust, a loop": ("rust", "fn f() {\n    loop {\n        |\n    }\n}\n", ("break;", "if a { continue; }")),
+    "kotlin": ("kotlin", "fun f() {\n}\n\n|\n", ("val a = 1", "fun g() { return }", "class B")),
+    "kotlin, a loop": (
+        "kotlin",
+        "fun f() {\n    for (a in b) {\n        |\n    }\n}\n",
+        ("break", "continue", "if (a) break else c()"),
+    ),
+    "swift": ("swift", "func f() {\n}\n\n|\n", ("let a = 1", "func g() { return }", "struct B { }")),
+    "javascript, asynchronous": (
+        "javascript",
+        "async function f() {\n  a();\n  |\n  b();\n}\n",
+        ("await x();", "for await (const a of b) { break; }", "return;"),
+    ),
+    "javascript, a generator": (
+        "javascript",
+        "const a = { *f() {\n  a();\n  |\n  b();\n} };\n",
+        ("yield x;", "yield* x;"),
+    ),
+    "typescript": (
+        "typescript",
+        "namespace N {\n  function f() {\n  }\n\n  |\n}\n",
+        ("export const a = 1;", "export function g() { return; }"),
+    ),
+    "python": (
+        "python",
+        "async def f():\n    a()\n    |\n    b()\n",
+        ("await x", "return", "yield x", "for a in b: break"),
+    ),
+    "python, a cell": ("python", "import a\n\n|\n", ("await x", "x = [a for a in b]")),
+    "ruby": (
+        "ruby",
+        "class A\n  |\nend\n",
+        ("B = 1", "x.each { |a| next }", "def f; yield; end", "return_type :a"),
+    ),
+    "ruby, in a method": (
+        "ruby",
+        "def f\n  a()\n  |\nrescue\n  b()\nend\n",
+        ("return 1", "x.each { break }", "if a then b else c end"),
+    ),
+    "lua": ("lua", "local function f()\n  while a do\n    |\n  end\nend\n", ("break", "return")),
+    "php": ("php", "<?php\nforeach ($a as $b) {\n    |\n}\n", ("break;", "continue;")),
+    # What holds such statements already, or nothing else, is a part of a file or another dialect.
+    "go, a snippet": ("go", "a := 1\n|\n", ("b := 2", "return a", "if a { b() }")),
+    "go, a snippet with a function": ("go", "func f() {\n}\n\nf()\n|\n", ("f()", "g()")),
+    "kotlin, a script": ("kotlin", "fun f() {\n}\n\nf()\n|\n", ("g()", "if (a) { b() }")),
+    "rust, a snippet": ("rust", "let a = 1;\n|\n", ("let b = 2;", "f(a);")),
+    "java, a snippet": ("java", "int a = 1;\n|\n", ("int b = 2;",)),
+}
+
+
+def _offered(language: str, text: str, fill: str) -> bool:
+    before, after = text.split("|", 1)
+    document = Document(f"file:///a.{language}", language, 1, (before + after).encode())
+    return finish(document, find_gap(document, len(before.encode())), Fill(fill)).edit is not None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_statement_is_refused_where_the_language_has_none(name: str) -> None:
+    language, text, fills = CASES[name]
+    assert [fill for fill in fills if _offered(language, text, fill)] == []
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_statement_is_offered_where_it_may_be(name: str) -> None:
+    language, text, fills = RIGHT[name]
+    assert [fill for fill in fills if not _offered(language, text, fill)] == []
