@@ -41,7 +41,7 @@ _OPEN = re.compile(r"unterminated|unclosed|untermin|never closed|EOF|end of (?:f
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one text has become at a place: the file then, or None and the reason."""
+    """One text at a place, and the file with it; None with the reason where it is not shown."""
 
     place: Place
     path: Path

@@ -59,7 +59,7 @@ def _statement(data: bytes, at: int, _: random.Random) -> Span | None:
 
 
 def _list(data: bytes, at: int, _: random.Random) -> Span | None:
-    """What is between two brackets of one line."""
+    """The text between two brackets of one line."""
     start, stop = line_of(data, at)
     opening = next((m for m in re.finditer(rb"[(\[{]", data[start:stop]) if start + m.start() >= at), None)
     if opening is None:
@@ -75,7 +75,7 @@ def _list(data: bytes, at: int, _: random.Random) -> Span | None:
 
 
 def _expression(data: bytes, at: int, _: random.Random) -> Span | None:
-    """What follows a sign that wants a value, without the sign that ends it."""
+    """The text after a sign that wants a value, without the sign that ends it."""
     start, stop = line_of(data, at)
     sign = _VALUE.search(data[start:stop])
     if sign is None:
