@@ -7,3 +7,9 @@
 
 ; Text between tags.
 (jsx_text) @string
+
+; The grammar lets any tag close an element.
+((jsx_element
+  open_tag: (jsx_opening_element name: (_) @_begun)
+  close_tag: (jsx_closing_element name: (_) @refuse))
+  (#not-eq? @_begun @refuse))

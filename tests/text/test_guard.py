@@ -122,8 +122,8 @@ def test_the_text_behind_the_gap_is_read_as_before(language: str, source: str, f
         ("javascript", "a();|\nb();\n/* c */\nd();\n"),
     ],
 )
-def test_a_comment_that_swallows_what_follows_is_no_error_and_yet_harm(language: str, source: str) -> None:
-    assert "how the text after it is read" in harm(language, source, " /*", "rest_of_line")
+def test_a_comment_that_takes_in_what_follows_is_refused(language: str, source: str) -> None:
+    assert "an unclosed comment" in harm(language, source, " /*", "rest_of_line")
 
 
 @pytest.mark.parametrize(

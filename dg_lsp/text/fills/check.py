@@ -33,6 +33,7 @@ from dg_lsp.text.fills.baseline import (
     parsed,
     unexpected,
 )
+from dg_lsp.text.fills.loose import Loose, loose_bracket, loose_literal
 from dg_lsp.text.fills.plain import harm_between
 from dg_lsp.text.fills.site import Site, site_of, site_of_edit, to_bytes
 from dg_lsp.text.gaps.gap import Edit, Gap
@@ -84,7 +85,7 @@ def is_stub(request: Infill, fill: str) -> bool:
 @lru_cache(maxsize=16)
 def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     if site.language.is_plain:
-        harm = harm_between(site.language, (site.before, fill, site.after))
+        harm = harm_between(site, fill)
         return _whole(fill, harm) if harm else ()
     if wrong := _wrong_by_itself(site, fill):
         return wrong
@@ -106,7 +107,7 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
-    return () if opened else _senseless(neutral, filled)
+    return () if opened else _senseless(neutral, filled) or _loose(loose_bracket(site, fill), fill)
 
 
 def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
@@ -150,11 +151,12 @@ def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
         return (fault_at(fill, twice, len(fill), "a bracket that is already closed"),)
     if flaw := flaw_of_directives(site.language, site.before, fill, site.after):
         return _whole(fill, flaw)
-    free = site.is_prose or site.kind == "span" or site.state.comment
-    if not free and (ended := room.ended_comment(site.language, fill)):
-        return ended
-    code = site.kind in (*BODIES, "statement", "expression")
-    return room.open_comment(site.language, fill, b"") if code else ()
+    return _loose(loose_literal(site, fill), fill)
+
+
+def _loose(found: Loose | None, fill: bytes) -> tuple[Fault, ...]:
+    """Return the loose end `found` of `fill` as faults."""
+    return (fault_at(fill, found.start, found.end, found.what),) if found else ()
 
 
 def _ends_elsewhere(site: Site, fill: bytes) -> bool:

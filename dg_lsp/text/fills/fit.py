@@ -14,8 +14,9 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, Infill, Kind
-from dg_lsp.text.syntax.brackets import state_at, unpaired
-from dg_lsp.text.syntax.lexer import block_end, first_token, logical_lines, tokens, width
+from dg_lsp.text.syntax.bodies import NO_CODE
+from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
+from dg_lsp.text.syntax.lexer import block_end, element_end, first_token, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
 _LOGICAL: tuple[Kind, ...] = ("expression", "statement")
@@ -38,6 +39,9 @@ _TWICE = re.compile(
 _CALL = re.compile(r"\s*(?:(?:await|go|defer|yield)\s+)?[\w$.:>-]+\(.*\)[\w.?]*;?")
 _WORD = re.compile(r"[\w$]+")
 _ENDS_WORD = re.compile(r"[\w$]\Z")
+# The rest of a line that begins with a separator or an operator, but with none of a member; a letter in it.
+_SEPARATED = re.compile(rb"\s*(?!\.|->|::|\?\.)[^\w\s\"'`()\[\]{}]")
+_LETTER = re.compile(rb"[\w\x80-\xff]")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
 # A header or the statement that a text ends with.
 _HEADER = re.compile(rb"[^;{}]*\Z")
@@ -55,7 +59,8 @@ def fit(request: Infill, text: str) -> str:
     3. Remove what repeats the suffix, and a `;` in place of a body. Cut a part of a line before a bracket that is
     behind the gap already.
     4. Remove white space at the end, unless the line continues after the gap.
-    5. Close what the line opens and nothing below it closes, if that makes it parse.
+    5. Close what the line opens and nothing below it closes, if that makes it parse. Add the comma that Go wants after
+    the last element before a bracket on the next line.
     """
     # 1. In the middle of a line the fill's own line ends nothing.
     text = within(request, plain(request, text))
@@ -78,7 +83,8 @@ def fit(request: Infill, text: str) -> str:
     # 4.
     text = text.rstrip()
     # 5.
-    return _ended(request, text) if request.kind == "rest_of_line" and text else text
+    text = _ended(request, text) if request.kind == "rest_of_line" and text else text
+    return _with_last_comma(request, text) if site_of(request).language.words.last_comma and text else text
 
 
 @bounded
@@ -199,6 +205,18 @@ def _ended(request: Infill, text: str) -> str:
     if not ended or not faults_of(request, text):
         return text
     return next((t for t in ended if not faults_of(request, t)), text)
+
+
+def _with_last_comma(request: Infill, text: str) -> str:
+    """Return `text`; as the last element of a list whose bracket is on a line below with the comma that it needs."""
+    site, data = site_of(request), to_bytes(text)
+    opened, below = site.state.brackets[-1:], site.after.lstrip()
+    if site.is_prose or not opened or not below.startswith(PAIRS[opened]):
+        return text
+    code = [token for token in tokens(site.language, data, 0, len(data)) if token.kind not in NO_CODE]
+    end = code[-1].end if code else 0
+    ended = (data[:end] + b"," + data[end:]).decode("utf-8")
+    return text if data[:end].endswith((b",", b";")) or faults_of(request, ended) else ended
 
 
 def _first_whole(request: Infill, text: str) -> str:
@@ -360,15 +378,35 @@ def _word_behind(request: Infill) -> str:
 
 
 def _without_repeated_rest(request: Infill, text: str, rest: str) -> str:
-    """Return `text` without the rest of the line at its end: `b` for `b)` before `)`, if the grammar agrees."""
-    bare, wanted = text.rstrip(), rest.strip()
-    if not bare.endswith(wanted):
-        return text
-    short = bare[: len(bare) - len(wanted)]
-    if faults_of(request, short):
-        return text
-    long = (len(wanted) >= 4 and any(c.isalnum() for c in wanted)) or wanted in (";", ",")
-    return short if long or faults_of(request, text) else text
+    """Return `text` without the rest of the line at its end, if the grammar agrees.
+
+    Before `)`, `b)` becomes `b`. Before `, b, c)` in a list that ends there, `a, b, c` becomes `a`.
+    """
+    language, data = site_of(request).language, to_bytes(rest)
+    end = surplus(language, data)
+    for wanted in (data, data[:end]):
+        found = _without_tail(language, to_bytes(text), wanted)
+        if found is None:
+            continue
+        short = (found.rstrip() if rest[:1].isspace() else found).decode("utf-8")
+        if not faults_of(request, short):
+            long = len(wanted.strip()) >= 4 or _SEPARATED.match(wanted)
+            known = (long and _LETTER.search(wanted)) or wanted.strip() in (b";", b",")
+            return short if known or faults_of(request, text) else text
+    return text
+
+
+def _without_tail(language: Language, text: bytes, tail: bytes) -> bytes | None:
+    """Return `text` without the tokens of `tail` at its end, whatever space is between them; None if it has others."""
+    written, wanted = (
+        [token for token in tokens(language, part, 0, len(part)) if token.kind not in ("space", "newline")]
+        for part in (text, tail)
+    )
+    count = len(wanted)
+    same = [text[one.start : one.end] for one in written[-count:]] == [
+        tail[one.start : one.end] for one in wanted
+    ]
+    return text[: written[-count].start] if count and same else None
 
 
 def _without_end_of_header(site: Site, text: str) -> str:
@@ -413,7 +451,9 @@ def _end_of_literal(site: Site, fill: bytes) -> int:
     if state.string or (state.text and begun.startswith(b"/")):
         first = first_token(site.language, begun + fill, 0)
         return max(first.end - len(state.string) - len(begun), 0) if first.kind == "string" else len(fill)
-    close = b"<" if state.text else block_end(site.language, begun)
+    if state.text:
+        return element_end(site.language, fill)
+    close = block_end(site.language, begun)
     at = fill.find(close) if close else -1
     # The space before the end may be there already.
     return len(fill) if at < 0 else len(fill[:at].rstrip(b" ")) if site.after[:1] == b" " else at

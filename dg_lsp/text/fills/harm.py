@@ -37,6 +37,7 @@ REACH = 20_000
 # Bytes of a top-level item that is checked, which takes about ten parses of it.
 LARGEST = 1_000_000
 _OTHERWISE = "the fill would change how the text after it is read: a string or bracket would end elsewhere"
+_BARE = "jsx_text"
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 
 
@@ -275,7 +276,9 @@ def _marks(text: Text) -> list[tuple[str, int, int]]:
     captured = language.captures(root, (end, end + REACH))
     found += [(name, n) for name in ("string", "comment") for n in captured.get(name, ())]
     behind = [(name, n) for name, n in found if n.end_byte > end and text.data[end : n.end_byte].strip()]
-    marks = {(name, max(n.start_byte - end, -1), n.end_byte - end) for name, n in behind}
+    # The text between tags has no quote where it begins, so any element may be written in it.
+    places = ((name, -1 if n.type == _BARE else max(n.start_byte - end, -1), n) for name, n in behind)
+    marks = {(name, at, n.end_byte - end) for name, at, n in places}
     return sorted(mark for mark in marks if mark[1] < REACH)
 
 

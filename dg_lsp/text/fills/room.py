@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 from dg_lsp.text.fills.baseline import Fault, Text, fault_at, searched
+from dg_lsp.text.fills.loose import loose_literal
 from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES
 from dg_lsp.text.syntax.brackets import closers, read, state_at, unpaired
 from dg_lsp.text.syntax.items import head_of
-from dg_lsp.text.syntax.lexer import block_end, is_closed_comment, leading, tokens
+from dg_lsp.text.syntax.lexer import leading, tokens
 
 # A line of its own that ends with a value, and text that begins one.
 _OWN_LINE = re.compile(rb"\s*[\r\n].*[\w)\]}\"'`\x80-\xff]\s*\Z", re.DOTALL)
@@ -62,8 +63,8 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     left = bytearray(own)
     if wrong := _wrong_token(language, fill, left):
         return wrong
-    if comment := open_comment(language, fill, rest):
-        return comment
+    if loose := loose_literal(site, fill):
+        return (fault_at(fill, loose.start, loose.end, loose.what),)
     opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
     if opened > 0 and opened > _closed_behind(site, state.brackets):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
@@ -138,8 +139,6 @@ def _wrong_token(language: Language, fill: bytes, opened: bytearray) -> tuple[Fa
             what = f"unexpected `{word.decode()}:`"
         elif token.kind == "close" and (not opened or closers(bytes([opened.pop()])) != text):
             what = "an unmatched closing bracket"
-        elif token.kind == "open_string":
-            what = "an unclosed string"
         if what:
             return (fault_at(fill, token.start, len(fill), what),)
         opened += text if token.kind == "open" else b""
@@ -168,27 +167,6 @@ def closes_more(site: Site, text: bytes) -> bool:
         len(unpaired(site.language, t, site.state.brackets).closers) for t in (text + after, after)
     )
     return with_text > without
-
-
-def ended_comment(language: Language, fill: bytes) -> tuple[Fault, ...]:
-    """Return a fault if `fill`, which is code, ends a comment that it has not begun; trees may show two operators."""
-    ends = tuple(end for _, end in language.block_comments)
-    if not any(end in fill for end in ends):
-        return ()
-    others = (t.start for t in tokens(language, fill, 0, len(fill)) if t.kind == "other")
-    at = next((at for at in others if fill.startswith(ends, at)), -1)
-    return (fault_at(fill, at, at + 2, "the end of a comment that never began"),) if at >= 0 else ()
-
-
-def open_comment(language: Language, fill: bytes, rest: bytes) -> tuple[Fault, ...]:
-    """Return a fault if `fill` ends in a comment that takes in text behind it; in Go's tree `f() /* x` divides."""
-    found = [t for t in tokens(language, fill, 0, len(fill)) if t.kind not in ("space", "newline")]
-    if not found or found[-1].kind != "comment":
-        return ()
-    start, comment = found[-1].start, fill[found[-1].start : found[-1].end]
-    is_block = block_end(language, comment) != b""
-    takes_in = not is_closed_comment(language, comment) if is_block else bool(rest.strip())
-    return (fault_at(fill, start, len(fill), "an unclosed comment"),) if takes_in else ()
 
 
 def _headers(site: Site, line: int) -> Iterator[bytes]:

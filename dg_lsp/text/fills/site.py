@@ -5,6 +5,7 @@ from functools import cached_property, lru_cache
 
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.gap import Edit, Gap
+from dg_lsp.text.gaps.plain import open_at
 from dg_lsp.text.languages.language import Language, load_language
 from dg_lsp.text.messages import PARTS, STRINGS, Infill
 from dg_lsp.text.syntax.brackets import State, state_at
@@ -23,6 +24,8 @@ class Site:
     @cached_property
     def state(self) -> State:
         """The state at the gap."""
+        if self.language.is_plain:
+            return open_at(self.language, self.before, len(self.before))
         return state_at(self.language, self.before, len(self.before))
 
     @cached_property

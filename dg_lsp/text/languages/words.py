@@ -29,7 +29,8 @@ class Words:
 
     operands: pairs of a pattern of the text before a cursor and the text that may be missing there. ends: the ends of
     a statement, the commonest first. headers: the end of a header with a body, and of one without. member: a text that
-    may replace any member or statement.
+    may replace any member or statement. last_comma: the last element of a list has a comma where the bracket is on a
+    line below.
     """
 
     functions: frozenset[bytes] = frozenset()
@@ -53,6 +54,7 @@ class Words:
     ends: tuple[bytes, ...] = (b"",)
     headers: tuple[bytes, ...] = (b" {", b" {}")
     member: bytes = b"_g_;"
+    last_comma: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,11 @@ class Plain:
     fillers: tuple[bytes, ...] = ()
     names: re.Pattern[bytes] = re.compile(rb"(?!)()")
     data: bool = False
+
+    @property
+    def has_tags(self) -> bool:
+        """Return whether the language has elements with tags."""
+        return not self.tags.pattern.startswith(b"(?!)")
 
 
 def read_facts(record: Callable[..., Record], facts: Mapping[str, Any]) -> Record:

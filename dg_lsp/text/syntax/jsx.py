@@ -32,15 +32,27 @@ _FAR = 20_000  # bytes in which a tag is looked for that closes an element
 
 def marks(read: Reader, data: bytes, start: int, stop: int) -> Iterator[Mark]:
     """The marks of data[start:stop], of which `read` gives those of code; the text between tags is a string."""
-    # What is read, innermost last: of code how many braces are open in it, or what of an element.
-    modes: list[_Mode] = [_Mode("code")]
+    return (mark for mark, _ in _steps(read, data, (start, stop), [_Mode("code")]) if mark is not None)
+
+
+def element_end(read: Reader, data: bytes) -> int:
+    """Return where the tag begins that closes the element in whose text `data` begins; its length where none does."""
+    modes = [_Mode("code"), _Mode("text", 1)]
+    for _, end in _steps(read, data, (0, len(data)), modes):
+        if len(modes) == 3 and modes[1].depth == 1 and modes[2].kind == "closing tag":
+            return data.rfind(b"<", 0, end)
+    return len(data)
+
+
+def _steps(read: Reader, data: bytes, span: Span, modes: list["_Mode"]) -> "_Steps":
+    """The marks of `span` and where to go on behind each. `modes`: what is read, innermost last; they change."""
+    # Of code it says how many braces are open in it, or what of an element.
     steps: dict[str, Callable[..., _Steps]] = {"code": partial(_in_code, read), "text": _between_tags}
-    at = start
+    at, stop = span
     while at < stop:
         before, mode = at, modes[-1]
         for mark, end in steps.get(mode.kind, _in_tag)(data, (at, stop), modes):
-            if mark is not None:
-                yield mark
+            yield mark, end
             at = end
         if at == before and modes[-1] == mode:
             return

@@ -101,6 +101,11 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
     yield from jsx.marks(read, data, start, stop) if language.jsx else read(start, stop)
 
 
+def element_end(language: Language, data: bytes) -> int:
+    """Return where the tag begins that closes the element in whose text `data` begins; its length where none does."""
+    return jsx.element_end(partial(_marks, language, data), data)
+
+
 def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
     """The marks of code alone; with JSX also each `<` that may begin a tag."""
     pattern, at = _pattern(language), start
