@@ -738,6 +738,46 @@ MUTANTS = (
         "outcome = finish(document, gap, fill)",
         "tests/filling/test_fill.py::test_no_text_is_read_on_the_event_loop",
     ),
+    Mutant(
+        15,
+        "a closed terminal ends a trial as it is",
+        "dg_lsp/text/documents/files.py",
+        "ENDING = (signal.SIGHUP, ",
+        "ENDING = (",
+        "tests/cli/test_bot.py::test_a_closed_terminal_takes_a_trial_back",
+    ),
+    Mutant(
+        15,
+        "a copy has its name before it is whole",
+        "dg_lsp/text/documents/files.py",
+        "        _pour(handle, text)\n",
+        "        _name(part, kept.copy)\n        _pour(handle, text)\n        kept.copy.unlink()\n",
+        "tests/text/test_files.py::test_a_copy_has_its_name_only_once_it_is_whole",
+    ),
+    Mutant(
+        15,
+        "a file with two names is not put back",
+        "dg_lsp/text/documents/files.py",
+        "            _pour(handle, old)\n",
+        "",
+        "tests/text/test_files.py::test_a_file_with_two_names_is_put_back_or_its_copy_is_named",
+    ),
+    Mutant(
+        15,
+        "taking back writes over what a person has saved",
+        "dg_lsp/cli/trial.py",
+        "undone = _without(change, now)",
+        "undone = change.before if now else None",
+        "tests/cli/test_bot.py::test_what_a_person_saves_during_a_trial_stays_and_the_fill_goes",
+    ),
+    Mutant(
+        15,
+        "a second bot does not see the first",
+        "dg_lsp/text/documents/files.py",
+        "fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "pass",
+        "tests/text/test_files.py::test_another_process_is_told_who_holds_the_copy",
+    ),
 )
 
 

@@ -19,6 +19,7 @@ from dg_lsp.bench.score import Score
 from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import Settings, UsageError, from_environment
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.files import make_whole
 from dg_lsp.text.documents.ignored import TRACKED
 from dg_lsp.training.corpus import File, Source, hash_line, is_code, read_text, tokenise
 
@@ -65,7 +66,7 @@ def prepare(repo: Path, base: Path, out: Path) -> list[Document]:
     for files, name in ((learned, "corpus.npz"), (held, "heldout.npz")):
         size = sum(len(file.text) for file in files)
         tokenise(files, [Source("repository", "", "", len(files), size, size)], tokenizer).save(out / name)
-    shutil.copyfile(base / "tokenizer.json", out / "tokenizer.json")
+    make_whole(out / "tokenizer.json", lambda part: shutil.copyfile(base / "tokenizer.json", part))
     return [Document(file.path, "python", 0, file.text.encode("utf-8")) for file in held]
 
 

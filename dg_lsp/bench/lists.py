@@ -15,6 +15,7 @@ from dg_lsp.bench.holes import Case, case_at, make_cases, span_of, whole_of
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.documents.excluded import path_of
+from dg_lsp.text.documents.files import write_whole
 
 SHIPPED = "model/embedded/evaluation.json"
 
@@ -36,7 +37,7 @@ def write(path: Path, cases: Sequence[Case]) -> None:
     files = [{"path": name, "sha256": hashlib.sha256(whole[name]).hexdigest()} for name in names]
     spans = [(c.kind, names.index(_name(c.document)), *span_of(c)) for c in cases]
     parts = [",\n".join(json.dumps(item) for item in part) for part in (files, spans)]
-    path.write_text(f'{{"files": [\n{parts[0]}\n],\n"holes": [\n{parts[1]}\n]}}\n', encoding="utf-8")
+    write_whole(path, f'{{"files": [\n{parts[0]}\n],\n"holes": [\n{parts[1]}\n]}}\n'.encode())
 
 
 def read(path: Path, kinds: Sequence[str], count: int) -> tuple[list[Case], list[str]]:

@@ -16,6 +16,7 @@ from dg_lsp.bench.measure import measure
 from dg_lsp.bench.score import METHODS, as_text, make_report
 from dg_lsp.cli import options
 from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.files import write_whole
 
 KINDS = tuple(HOLES)
 
@@ -98,9 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
     report = make_report(scores, settings) | {"files_skipped": skipped}
     print(as_text(report))
     if arguments.json:
-        Path(arguments.json).write_text(
-            json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+        write_whole(Path(arguments.json), text.encode("utf-8", "replace"))
     return 0
 
 

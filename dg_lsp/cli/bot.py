@@ -16,13 +16,14 @@ from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
 from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
-from dg_lsp.cli.trial import Judge, Ran, check_no_backup
+from dg_lsp.cli.trial import Interrupted, Judge, Ran, Saved
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
 from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.text.documents.files import ENDING, check_free, kept_of, write_whole
 from dg_lsp.text.gaps.gap import unified_diff
 from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
 from dg_lsp.text.reasons import OutOfTime
@@ -32,7 +33,7 @@ _TESTED = (
     "function and the function with its owners; a fill is kept if the command passes or, where it fails before the "
     "fill, too, if more tests pass and no more fail"
 )
-Outcome = Literal["kept", "taken back", "no fill", "filled"]
+Outcome = Literal["kept", "taken back", "left", "no fill", "filled"]
 _CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage or bad input; 130 interrupted"
 
 
@@ -40,7 +41,8 @@ _CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage 
 class Tried:
     """The result of one stub.
 
-    outcome: kept; filled but taken back, by `why`; without a fill, by `why`; or filled in a dry run, which tests and
+    outcome: kept; filled but taken back, by `why`; left in the file though no test passed with it, by `why`, because
+    somebody else has saved the file there meanwhile; without a fill, by `why`; or filled in a dry run, which tests and
     writes nothing. Of a kept fill with which the command still fails `why` says how.
     """
 
@@ -182,7 +184,7 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
 async def _fill_files(
     engine: Engine, paths: Sequence[Path], arguments: argparse.Namespace, report: Report
 ) -> None:
-    """Fill the files of `paths` one after another and close the engine; SIGTERM is an interrupt.
+    """Fill the files of `paths` one after another and close the engine; a signal that can be caught is an interrupt.
 
     With a test command, stubs whose fills were taken back are tried again as long as others were kept meanwhile: these
     may have been what the command failed for.
@@ -191,8 +193,10 @@ async def _fill_files(
     work, left = _Work(engine, arguments, report, judge), list(paths)
     task = asyncio.current_task()
     assert task is not None
-    # As for Ctrl+C, so that a file whose fill is being tested gets its text back.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    # As for Ctrl+C, so that a file whose fill is being tested gets its text back. What nohup ignores stays ignored.
+    for one in ENDING:
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(one, task.cancel)
     try:
         while left:
             kept = report.kept
@@ -220,34 +224,43 @@ async def _try_file(work: _Work, path: Path) -> None:
 async def _fill_file(work: _Work, path: Path) -> None:
     """Fill the stubs of one file."""
     arguments, judge, report = work.arguments, work.judge, work.report
-    check_no_backup(path)
-    if not arguments.dry_run:
-        check_writable(path)
+    check_free(kept_of(path)) if arguments.dry_run else check_writable(path)
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)
     # Without a command nothing could choose between several fills.
     options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
     choose = choose_first if arguments.dry_run else partial(judge.choose if judge else _write, path)
-    began, earlier = 0.0, report.taken_back(path)
+    began, earlier, started = 0.0, report.taken_back(path), None
     try:
         async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
             async for event in events:
                 if isinstance(event, StubStarted):
-                    began = time.monotonic()
+                    began, started = time.monotonic(), event
                     if judge is not None and not judge.runs and not report.stubs:
                         _tell_before(await judge.before(path, event.gap.name))
                     continue
                 now = event.document
-                gap, line = event.started.gap, event.started.document.line_at(event.started.gap.start) + 1
                 good: Outcome = "filled" if arguments.dry_run else "kept"
                 outcome: Outcome = good if event.edit else "taken back" if event.filled else "no fill"
-                seconds = round(time.monotonic() - began, 3)
-                tried = Tried(str(path), gap.name, line, outcome, event.why, seconds)
+                tried = _tried(path, event.started, (outcome, event.why), began)
                 report.add(tried, earlier)
                 say(_words(tried))
+    except (Saved, Interrupted) as error:
+        saved = error.saved if isinstance(error, Interrupted) else error
+        assert started is not None
+        tried = _tried(path, started, (saved.outcome, str(saved)), began)
+        report.add(tried, earlier)
+        say(_words(tried))
+        raise
     finally:
         # Also of the fills before an interrupt.
         work.changes[path] = work.changes.get(path, (first,))[0], now
+
+
+def _tried(path: Path, started: StubStarted, end: tuple[Outcome, str], began: float) -> Tried:
+    """Return the result of a stub from its `end`, which is the outcome and why."""
+    line = started.document.line_at(started.gap.start) + 1
+    return Tried(str(path), started.gap.name, line, *end, round(time.monotonic() - began, 3))
 
 
 async def _write(path: Path, stub: StubStarted, filled: Sequence[Document]) -> tuple[int, str]:
@@ -282,7 +295,7 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
         if arguments.json == "-":
             show(plain, end="")
         else:
-            Path(arguments.json).write_text(plain, encoding="utf-8")
+            write_whole(Path(arguments.json), plain.encode("utf-8"))
 
 
 def _words(tried: Tried) -> str:

@@ -83,11 +83,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _error(f"{error}; run dg-lsp doctor, which says how to fix it")
     except Exception as error:
-        if not isinstance(error, _faults_of_the_world()):
+        if isinstance(error, _faults_of_the_world()):
+            return _error(str(error))
+        from dg_lsp.text.documents.files import os_error_in, words_of
+
+        if (fault := os_error_in(error)) is None:
             raise
-        if isinstance(error, OSError) and error.filename and error.strerror:
-            return _error(f"{error.filename}: {error.strerror}")  # without Python's [Errno 2]
-        return _error(str(error))
+        return _error(words_of(fault))
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -138,7 +140,7 @@ def _faults_of_the_world() -> tuple[type[BaseException], ...]:
     from dg_lsp.text.gaps.find import NoGap
     from dg_lsp.text.languages.language import UnknownLanguage
 
-    return (EngineError, SettingsError, UsageError, DocumentError, NoGap, UnknownLanguage, OSError)
+    return (EngineError, SettingsError, UsageError, DocumentError, NoGap, UnknownLanguage)
 
 
 def _error(message: str) -> int:

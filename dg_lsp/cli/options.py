@@ -10,6 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dg_lsp.cli.shown import Formatter, shown
@@ -42,8 +43,9 @@ def add_settings(parser: argparse.ArgumentParser, names: Sequence[str] = FILLING
 
 
 def say(sentence: str) -> None:
-    """Print a sentence for the user on stderr, apart from the output."""
-    print("dg-lsp:", shown(sentence), file=sys.stderr, flush=True)
+    """Print a sentence for the user on stderr, apart from the output; where that is closed, nobody reads it."""
+    with suppress(OSError):
+        print("dg-lsp:", shown(sentence), file=sys.stderr, flush=True)
 
 
 def log_to_stderr(level: str, quiet: Sequence[str] = ()) -> None:
@@ -68,6 +70,8 @@ def check_output(path: str | Path | None) -> None:
     file = Path(path)
     if file.is_dir():
         why = "it is a folder"
+    elif file.is_symlink() and not file.exists():
+        why = "it is a link to a file that does not exist"
     elif not file.parent.is_dir():
         why = f"there is no folder {file.parent}"
     elif not os.access(file if file.exists() else file.parent, os.W_OK):

@@ -3,6 +3,7 @@
 import argparse
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
             f"{source} has no config.json, so there is nothing to pack; name a folder, or fetch it first"
         )
     print("importing torch", flush=True)
-    part = to.with_name(f"{to.name}.part")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=".dg-lsp-", suffix=".part", dir=to.parent))
     try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        _pack(arguments, source, part)
-        part.replace(to)
+        # A folder in it has the rights that the user's other folders have.
+        made = part / "made"
+        made.mkdir()
+        _pack(arguments, source, made)
+        made.replace(to)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     size = sum(file.stat().st_size for file in to.iterdir())

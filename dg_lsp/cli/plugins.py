@@ -18,6 +18,7 @@ import dg_lsp
 from dg_lsp import processes
 from dg_lsp.processes import find_program as find
 from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.files import write_whole
 
 EDITORS = ("vscode", "nvim")
 PROGRAMS = ("code", "codium", "code-server", "code-insiders")  # VS Code and editors that take its extensions
@@ -76,6 +77,9 @@ class Neovim:
         self.remove()
         names = [p.relative_to(plugin) for p in sorted(plugin.rglob("*")) if p.is_file()]
         names = [name for name in names if not any(part.startswith(".") for part in name.parts)]
+        # The record comes first, so that an install that finds no space can be repeated.
+        folder.mkdir(parents=True, exist_ok=True)
+        self._note({name.as_posix(): _sum(plugin / name) for name in names})
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(plugin / name, folder / name)
@@ -85,11 +89,9 @@ class Neovim:
             with suppress(UsageError):
                 run(program, "--headless", "-u", "NONE", "-i", "NONE", "-c", index, "-c", "quit")
         if (server := own_program()) is not None:
-            (folder / _SERVER).write_text(f"{server}\n", encoding="utf-8")
-        made = sorted(p for p in folder.rglob("*") if p.is_file())
-        sums = {path.relative_to(folder).as_posix(): _sum(path) for path in made}
-        record = {"version": dg_lsp.__version__, "files": sums}
-        (folder / _RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            write_whole(folder / _SERVER, f"{server}\n".encode())
+        made = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _RECORD)
+        self._note({path.relative_to(folder).as_posix(): _sum(path) for path in made})
         where = f"{folder}, where Neovim finds them at its next start"
         return f"{len(names)} files of version {dg_lsp.__version__} are in {where}."
 
@@ -122,6 +124,10 @@ class Neovim:
     def server(self) -> str | None:
         """Return the path that the plug-in finds in its folder, or else where any program is found."""
         return find_server(self.folder)
+
+    def _note(self, sums: dict[str, str]) -> None:
+        record = {"version": dg_lsp.__version__, "files": sums}
+        write_whole(self.folder / _RECORD, (json.dumps(record, indent=1) + "\n").encode("utf-8"))
 
     def _record(self) -> dict[str, dict[str, str]] | None:
         try:

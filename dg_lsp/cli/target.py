@@ -5,9 +5,7 @@ Knows files and the text layer; knows no engine and prints nothing.
 
 import os
 import re
-import shutil
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from dg_lsp.filling.project import excluding_path
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.documents.fences import fenced
-from dg_lsp.text.documents.files import write_whole
+from dg_lsp.text.documents.files import check_free, kept_of, replace_text, why_unwritten
 from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.gaps.find import Gap, find_gap, find_named
 from dg_lsp.text.gaps.gap import Edit
@@ -118,7 +116,7 @@ def why_excluded(path: Path, settings: Settings) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise UsageError if the file at `path`, or the folder that holds it, is read-only.
+    """Raise UsageError if the file at `path`, or the folder that holds it, is read-only, or a change of it is tried.
 
     A mode without any write permission counts even for root, whom no permission stops: version control and generators
     protect files that way.
@@ -128,53 +126,19 @@ def check_writable(path: Path) -> None:
         try:
             writable = place.stat().st_mode & _ANY_WRITE and os.access(place, os.W_OK)
         except OSError as error:
-            raise _unwritable(file, error) from error
+            raise UsageError(why_unwritten(file, error)) from error
         if not writable:
             raise UsageError(
                 f"{place} {what}, so {path.name} was left alone; make it writable (chmod u+w, or check the file out) "
                 "and run the command again"
             )
+    check_free(kept_of(path))
 
 
 def replace_file(path: Path, old: bytes, new: bytes) -> None:
     """Replace the text `old` of the file at `path` by `new`; raise UsageError if it holds another text.
 
-    Mode, owner and links stay.
-
-    A file with several hard links is written in place, so that all its names keep showing one text.
+    Mode, owner, attributes and links stay.
     """
     check_writable(path)
-    path = path.resolve()
-    try:
-        if path.stat().st_nlink > 1:
-            _check_unchanged(path, old)
-            path.write_bytes(new)
-        else:
-
-            def prepare(part: Path) -> None:
-                _keep_owner(path, part)
-                shutil.copymode(path, part)
-                _check_unchanged(path, old)
-
-            write_whole(path, new, prepare)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _keep_owner(path: Path, part: Path) -> None:
-    """Give the file `part` the owner and group of `path`, where that is allowed."""
-    found = path.stat()
-    # Users who may not change the owner may still choose among their own groups.
-    for owner in (found.st_uid, -1):
-        with suppress(OSError):
-            os.chown(part, owner, found.st_gid)
-            break
-
-
-def _check_unchanged(path: Path, old: bytes) -> None:
-    if path.read_bytes() != old:
-        raise UsageError(_CHANGED.format(path))
-
-
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path} cannot be written: {error.strerror or error}; check its permissions")
+    replace_text(path, old, new)

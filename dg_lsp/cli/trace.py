@@ -8,6 +8,7 @@ from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, rep
 from dg_lsp.cli.options import FILLING_CODES, check_output, explain
 from dg_lsp.cli.screen import page, screen_of
 from dg_lsp.cli.shown import show
+from dg_lsp.text.documents.files import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,5 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
     show(diff_of(path, place, outcome), end="")
     if arguments.html:
         title = f"How {arguments.target} was filled in {outcome.fill.milliseconds / 1000:.2f} s"
-        Path(arguments.html).write_text(page(screen.drafts, screen.context, title), encoding="utf-8")
+        text = page(screen.drafts, screen.context, title)
+        write_whole(Path(arguments.html), text.encode("utf-8", "replace"))
     return report(outcome, why_look(place, outcome, arguments))

@@ -9,18 +9,33 @@ import re
 import shlex
 import signal
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from dg_lsp.cli.target import replace_file
 from dg_lsp.filling.stubs import StubStarted
 from dg_lsp.processes import start_users_command
-from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.files import (
+    FileError,
+    Held,
+    drop,
+    hold,
+    kept_of,
+    let_go,
+    lines_apart,
+    put,
+    put_back,
+    read_now,
+)
+from dg_lsp.text.documents.undo import undo
 
 _READ = 64 << 10  # bytes of the end of a command's output
+_LOOKS, _LOOK = 20, 0.05  # times that a file that somebody writes to is read again, and seconds between two
 _SHOWN = 200  # characters of the command's last line
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _NONE = r"(?!)"
@@ -52,6 +67,34 @@ _FAILED = re.compile(
     r"^(?:FAILED|ERROR) (\S+::\S+)|^ *--- FAIL: (\S+)|^test (\S+) \.\.\. FAILED|^(?:FAIL|ERROR): (.+)$",
     re.MULTILINE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A fill of the function `name` that is tried: the text of its file before and after."""
+
+    name: str
+    before: bytes
+    after: bytes
+
+
+class Saved(FileError):
+    """A file was saved by somebody else while a fill in it was tried, or the fill could not be taken back.
+
+    outcome: "taken back", or "left" if the fill may still be in the file.
+    """
+
+    def __init__(self, words: str, outcome: Literal["taken back", "left"]) -> None:
+        super().__init__(words)
+        self.outcome = outcome
+
+
+class Interrupted(asyncio.CancelledError):
+    """An interrupt has ended a trial, and `saved` says what is in the file."""
+
+    def __init__(self, saved: Saved) -> None:
+        super().__init__(str(saved))
+        self.saved = saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +163,7 @@ class Judge:
         name, old = stub.gap.name, stub.document.data
         command, tried = self._command_for(path, name), list[Ran]()
         for number, new in enumerate(filled):
-            tried.append(await trial(path, (old, new.data), command, self.seconds))
+            tried.append(await trial(path, Change(name, old, new.data), command, self.seconds))
             if tried[-1].status == 0:
                 self._kept(command, tried[-1])
                 return number, ""
@@ -151,46 +194,123 @@ class Judge:
         return command
 
 
-def backup_of(path: Path) -> Path:
-    """Return the path of the file that holds the earlier text of `path` during a trial."""
-    return path.with_name(f".{path.name}.dg-lsp-before")
-
-
-def check_no_backup(path: Path) -> None:
-    """Raise UsageError if an earlier run was killed in the middle of a trial of `path`."""
-    backup = backup_of(path)
-    if backup.exists():
-        raise UsageError(
-            f"an earlier run was killed while it tried a change of {path}; the text from before is in {backup}: "
-            "put it back, or delete it"
-        )
-
-
-async def trial(path: Path, change: tuple[bytes, bytes], command: str, seconds: float) -> Ran:
+async def trial(path: Path, change: Change, command: str, seconds: float) -> Ran:
     """Write a change to `path` and run `command`; return how it ran. The change stays only if the command passed.
 
-    change: the text before and after. The command passes if its exit status is 0 within `seconds`. Whatever else
-    happens, an interrupt included, the file holds the text before again; if this process is killed, that is in
-    `backup_of(path)`.
+    The command passes if its exit status is 0 within `seconds`. Whatever else happens, an interrupt included, the
+    change is taken back; if this process is killed, the text before is in the file's copy.
+
+    Raises:
+        FileError: the file cannot be written.
+        Saved: it was saved by somebody else meanwhile, and the command failed.
+        Interrupted: the same, and an interrupt ended the command.
     """
-    path = path.resolve()
-    before, after = change
-    backup = backup_of(path)
-    backup.write_bytes(before)
-    try:
-        replace_file(path, before, after)
-    except BaseException:
-        backup.unlink()
-        raise
-    ran: Ran | None = None
+    held = hold(kept_of(path), change.before)
+    put(held, change.before, change.after)
     try:
         ran = await run(command, seconds)
-    finally:
-        if ran is None or ran.status != 0:
-            # Where somebody else has changed the file meanwhile, this raises, and the backup stays.
-            replace_file(path, after, before)
-        backup.unlink()
+    except BaseException as end:
+        try:
+            take_back(held, change)
+        except Saved as saved:
+            raise Interrupted(saved) from end
+        raise
+    if ran.status == 0:
+        keep(held, change)
+    else:
+        take_back(held, change)
     return ran
+
+
+def keep(held: Held, change: Change) -> None:
+    """Keep a change that is in a file, and remove the copy.
+
+    Raises:
+        Saved: somebody has saved the file meanwhile, and the change is not in it any more.
+    """
+    now = read_now(held.kept.path)
+    if now == change.after or (now is not None and undo(change.before, change.after, now) is not None):
+        drop(held)
+    else:
+        take_back(held, change)
+
+
+def take_back(held: Held, change: Change) -> None:
+    """Take a change that is in a file back, and remove the copy; what somebody has saved there meanwhile stays.
+
+    1. Nobody has saved the file.  2. It was saved elsewhere, or from an editor that had the text from before.  3. It
+    was saved where the change is, or it is not there.
+
+    Raises:
+        Saved: the file is not as it was before; it says what is in it.
+    """
+    path, name = held.kept.path, change.name
+    now = _settled(path, change.after)
+    try:
+        # 1.
+        if now == change.before:
+            return drop(held)
+        if now == change.after:
+            return put_back(held, change.after)
+        # 2.
+        undone = _without(change, now)
+        if now is not None and undone is not None:
+            if undone != now:
+                put(held, now, undone)
+            drop(held)
+    except FileError as error:
+        line, _ = lines_apart(change.before, now or b"")
+        raise Saved(
+            f"the untested fill of {name} is still in {path} at line {line}, because it could not be taken back "
+            f"({error}); the text from before is in {held.kept.copy}",
+            "left",
+        ) from error
+    if undone is not None:
+        raise Saved(
+            f"{path} was saved while the fill of {name} was tested: the fill was taken back, and what was saved is in "
+            "the file; run the command again for its other stubs",
+            "taken back",
+        )
+    # 3.
+    let_go(held)
+    raise Saved(_why_left(held, change, now), "left")
+
+
+def _without(change: Change, now: bytes | None) -> bytes | None:
+    """Return the text `now` of a file without `change`, which may be gone from it; None if nothing is certain."""
+    if now is None:
+        return None
+    undone = undo(change.before, change.after, now)
+    gone = undone is None and undo(change.after, change.before, now) is not None
+    return now if gone else undone
+
+
+def _why_left(held: Held, change: Change, now: bytes | None) -> str:
+    path, copy = held.kept.path, held.kept.copy
+    if now is None:
+        return (
+            f"{path} was removed or replaced while the fill of {change.name} was tested, so it was left alone; the "
+            f"text from before is in {copy}: put it back, or delete it"
+        )
+    line, _ = lines_apart(change.before, now)
+    return (
+        f"{path} was changed at the fill of {change.name} while it was tested, so it was left alone, and from line "
+        f"{line} on it may hold text of the untested fill; the text from before is in {copy}: compare both, and then "
+        "delete it"
+    )
+
+
+def _settled(path: Path, expected: bytes) -> bytes | None:
+    """Return the text of the file at `path`; where it is not `expected`, once nobody writes to it any more."""
+    now = read_now(path)
+    for _ in range(_LOOKS):
+        if now == expected:
+            return now
+        time.sleep(_LOOK)
+        before, now = now, read_now(path)
+        if before == now:
+            break
+    return now
 
 
 async def run(command: str, seconds: float) -> Ran:
@@ -201,13 +321,16 @@ async def run(command: str, seconds: float) -> Ran:
     # Two changes in one second may have one size, which Python's cache of compiled files would take for one text.
     environment = {"PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile() as output:
-        process = await start_users_command(command, output, environment)
+        starting = asyncio.ensure_future(start_users_command(command, output, environment))
         try:
+            process = await asyncio.shield(starting)
             async with asyncio.timeout(seconds):
                 status = await process.wait()
         except TimeoutError:
             return Ran(None, f"the command took longer than {seconds:g} s")
         finally:
+            # An interrupt may come before the start is done, and the command runs by then.
+            process = await asyncio.shield(starting)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()

@@ -75,7 +75,7 @@ def write_manifest(path: Path, known: Mapping[str, Any] = MappingProxyType({})) 
     for file in sorted(path.iterdir()):
         if file.name not in known and file.name != MANIFEST:
             files[file.name] = entry_of(file)
-    (path / MANIFEST).write_text(json.dumps({"files": files}, indent=1) + "\n", encoding="utf-8")
+    write_whole(path / MANIFEST, (json.dumps({"files": files}, indent=1) + "\n").encode("utf-8"))
 
 
 def entry_of(file: Path) -> dict[str, Any]:
@@ -132,4 +132,4 @@ def _write_record(found: Mapping[str, Any]) -> None:
     with suppress(OSError, RuntimeError):
         record = record_file()
         record.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(record, json.dumps(found).encode("ascii"))
+        write_whole(record, json.dumps(found).encode("ascii"), mode=0o600)

@@ -59,7 +59,7 @@ def add(more: Counts) -> Counts:
         counts, since = read()
         counts += more
         content = {"since": since or date.today().isoformat(), "counts": nested(counts)}
-        write_whole(file, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+        write_whole(file, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode=0o600)
     return counts
 
 

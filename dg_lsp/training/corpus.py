@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from dg_lsp.text.documents.files import make_whole, write_whole
 from dg_lsp.text.languages.language import load_language
 
 REFUSED = re.compile(
@@ -68,7 +69,9 @@ class Corpus:
 
     def save(self, path: Path) -> None:
         """Write the arrays to `path`, an .npz file."""
-        np.savez(path, **{name: getattr(self, name) for name in self.__slots__})
+        make_whole(
+            path, lambda part: np.savez(part, **{name: getattr(self, name) for name in self.__slots__})
+        )
 
     @classmethod
     def load(cls, path: Path) -> "Corpus":
@@ -130,8 +133,9 @@ def gather_folders(folders: Sequence[tuple[str, Path]]) -> tuple[list[File], lis
 def write_corpus(out: Path, files: Sequence[File], sources: Sequence[Source], tokenizer: Tokenizer) -> None:
     """Write corpus.npz, sources.json and tokenizer.json to `out`, the last one at the end: where it is, all is."""
     tokenise(files, sources, tokenizer).save(out / "corpus.npz")
-    (out / "sources.json").write_text(json.dumps([asdict(source) for source in sources], indent=1) + "\n")
-    tokenizer.save(str(out / "tokenizer.json"))
+    text = json.dumps([asdict(source) for source in sources], indent=1) + "\n"
+    write_whole(out / "sources.json", text.encode("utf-8"))
+    make_whole(out / "tokenizer.json", lambda part: tokenizer.save(str(part)))
 
 
 def is_code(text: str, language: str = "python") -> bool:

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from dg_lsp.checkpoints import read_about
+from dg_lsp.text.documents.files import make_whole
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.export import export_embedded, export_like
 from dg_lsp.training.importing import freeze_scales
@@ -195,9 +196,10 @@ class Trainer:
     def save(self) -> None:
         """Write the state file; it is renamed into place, so that a crash leaves the one before."""
         at = {"count": asdict(self.count), "first": asdict(self.first), "recent": self.recent}
-        part = self.out / "state.part"
-        save_file(self.optimiser.state(), part, {"run": json.dumps(at)})
-        part.replace(self.out / "state.safetensors")
+        state = self.optimiser.state()
+        make_whole(
+            self.out / "state.safetensors", lambda part: save_file(state, part, {"run": json.dumps(at)})
+        )
 
     def restore(self) -> None:
         """Read the state that `save` wrote."""
@@ -211,7 +213,7 @@ class Trainer:
     def save_before_decay(self) -> None:
         """Write WEIGHTS_BEFORE_DECAY with the current weights."""
         weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
-        save_file(weights, self.out / WEIGHTS_BEFORE_DECAY)
+        make_whole(self.out / WEIGHTS_BEFORE_DECAY, lambda part: save_file(weights, part))
 
     def export(self, to: Path) -> None:
         """Write a checkpoint to the directory `to`; an adapter is merged into its weights."""
@@ -224,7 +226,7 @@ class Trainer:
             about["denoises"] = True
         if self.recipe.rank:
             adapter = {name: weight.detach().to(torch.bfloat16) for name, weight in _trained(self.network)}
-            save_file(adapter, self.out / ADAPTER, {"scale": str(SCALE)})
+            make_whole(self.out / ADAPTER, lambda part: save_file(adapter, part, {"scale": str(SCALE)}))
             assert self.base is not None, "an adapter is learned with a checkpoint"
             network = _network_of(self.base, self.recipe)
             merge_stored(network, self.out / ADAPTER)
@@ -233,7 +235,8 @@ class Trainer:
         else:
             export_like(network, self.base, to, about)
         if (self.out / WEIGHTS_BEFORE_DECAY).exists():
-            shutil.copyfile(self.out / WEIGHTS_BEFORE_DECAY, to / WEIGHTS_BEFORE_DECAY)
+            before = self.out / WEIGHTS_BEFORE_DECAY
+            make_whole(to / WEIGHTS_BEFORE_DECAY, lambda part: shutil.copyfile(before, part))
 
 
 def _network_of(base: Path, recipe: Recipe) -> Any:

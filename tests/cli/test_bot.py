@@ -1,16 +1,23 @@
 """The bot as a program, with the scripted engine."""
 
+import fcntl
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from dg_lsp.cli.fill import index_for
@@ -239,34 +246,164 @@ def test_of_several_fills_the_one_with_which_most_tests_pass_is_kept(tested: Pat
     assert "1 failed, 3 passed" in why and "before the fill: 3 failed, 1 passed" in why
 
 
-def on_trial(folder: Path) -> subprocess.Popen[bytes]:
-    """A bot in the middle of a trial of shop.py."""
-    path = folder / "shop.py"
-    slow = "grep -q 'return None' {path} && sleep 60"
-    bot = subprocess.Popen(command(path, "--keep-if", slow), stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
-    while path.read_text() == SHOP:
-        assert time.monotonic() < end and bot.poll() is None
-        time.sleep(0.02)
+def on_trial(folder: Path, path: Path | None = None, **how: Any) -> subprocess.Popen[bytes]:
+    """A bot in the middle of a trial of shop.py, or of another name of it."""
+    slow = f"grep -q 'return None' {{path}} && {{ echo $$ > {folder / 'pid'}; sleep 60; }}"
+    how = {"stderr": subprocess.DEVNULL} | how
+    start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+    bot = start(command(path or folder / "shop.py", "--keep-if", slow), **how)
+    until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().endswith("\n"), bot)
     return bot
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_in_the_middle_of_a_trial_takes_it_back(folder: Path, how: signal.Signals) -> None:
+def members(group: int) -> list[int]:
+    """The processes of a group; one that has ended counts no more, though nobody may have asked for its end."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+def until(met: Callable[[], bool], bot: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 60
+    while not met():
+        assert time.monotonic() < end and bot.poll() is None
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+def test_an_interrupt_in_the_middle_of_a_trial_takes_it_back(
+    folder: Path, how: signal.Signals, times: int
+) -> None:
     before = contents(folder)
     bot = on_trial(folder)
-    bot.send_signal(how)
+    shell = int((folder / "pid").read_text())
+    (folder / "pid").unlink()
+    for _ in range(times):
+        bot.send_signal(how)
     assert bot.wait(60) == 130
+    assert contents(folder) == before
+    end = time.monotonic() + 10
+    while members(shell):
+        assert time.monotonic() < end, "the command goes on"
+        time.sleep(0.02)
+
+
+def test_a_closed_terminal_takes_a_trial_back(folder: Path) -> None:
+    before = contents(folder)
+    ours, theirs = os.openpty()
+    ends: dict[str, Any] = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+    bot = on_trial(folder, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), **ends)
+    (folder / "pid").unlink()
+    os.close(theirs)
+    os.close(ours)
+    bot.wait(60)
     assert contents(folder) == before
 
 
+def test_what_nohup_ignores_ends_no_trial(folder: Path) -> None:
+    bot = on_trial(folder, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    bot.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert bot.poll() is None
+    bot.terminate()
+    assert bot.wait(60) == 130 and (folder / "shop.py").read_text() == SHOP
+
+
 def test_after_a_kill_the_text_from_before_is_beside_the_file_and_is_reported(folder: Path) -> None:
-    bot = on_trial(folder)
+    (folder / "link.py").symlink_to("shop.py")
+    bot = on_trial(folder, folder / "link.py")
     bot.kill()
     bot.wait()
+    now = (folder / "shop.py").read_text()
     assert (folder / ".shop.py.dg-lsp-before").read_text() == SHOP
+    for name in ("shop.py", "link.py"):
+        report, _, code = run(folder / name, "--keep-if", "true")
+        assert code == 1 and report["stubs"] == []
+        why = report["skipped"][0][1]
+        assert "put it back, or delete it" in why and "the untested fill is in line 3" in why
+        assert (folder / "shop.py").read_text() == now
+    assert (folder / ".shop.py.dg-lsp-before").read_text() == SHOP
+
+
+def test_a_second_bot_waits_for_the_first(folder: Path) -> None:
+    bot = on_trial(folder)
     report, _, code = run(folder / "shop.py")
-    assert code == 1 and "put it back, or delete it" in report["skipped"][0][1] and report["stubs"] == []
+    assert code == 1 and report["stubs"] == []
+    assert f"another run (process {bot.pid}) is trying a change of" in report["skipped"][0][1]
+    fill = [sys.executable, "-m", "dg_lsp", "fill", str(folder / "shop.py::sum"), "--write"]
+    told = subprocess.run(fill, capture_output=True, text=True, check=False)
+    assert told.returncode == 2 and "another run" in told.stderr
+    bot.terminate()
+    assert bot.wait(60) == 130 and (folder / "shop.py").read_text() == SHOP
+
+
+SAVED = {
+    "below": (SHOP + "# mine\n", True),
+    "above": ("# mine\n" + SHOP, True),
+    "by an editor that had the text from before": (SHOP + "# mine\n", False),
+}
+
+
+@pytest.mark.parametrize("end", ["fails", "interrupt"])
+@pytest.mark.parametrize("where", SAVED)
+def test_what_a_person_saves_during_a_trial_stays_and_the_fill_goes(
+    folder: Path, where: str, end: str
+) -> None:
+    wanted, with_fill = SAVED[where]
+    path = folder / "shop.py"
+    saved = wanted.replace("raise NotImplementedError", "return None") if with_fill else wanted
+    (folder / "saved").write_text(saved)
+    stop = "{ kill -TERM $PPID; sleep 60; }" if end == "interrupt" else "exit 1"
+    save = f"grep -q 'return None' {{path}} && cat {folder / 'saved'} > {{path}} && {stop}"
+    report, reported, code = run(path, "--keep-if", save)
+    assert path.read_text() == wanted and not list(folder.glob(".*before"))
+    assert outcomes(report) == {"price": "taken back"} and "what was saved is in the file" in reported
+    assert code == (130 if end == "interrupt" else 1)
+
+
+@pytest.mark.parametrize("end", ["fails", "passes", "interrupt"])
+def test_a_fill_that_a_person_has_worked_on_is_left_and_told(folder: Path, end: str) -> None:
+    path = folder / "shop.py"
+    saved = SHOP.replace("raise NotImplementedError", "return None or mine")
+    (folder / "saved").write_text(saved)
+    stop = {"interrupt": "{ kill -TERM $PPID; sleep 60; }", "passes": "exit 0", "fails": "exit 1"}[end]
+    save = f"grep -q 'return None' {{path}} && cat {folder / 'saved'} > {{path}} && {stop}"
+    report, reported, code = run(path, "--keep-if", save)
+    copy = folder / ".shop.py.dg-lsp-before"
+    assert path.read_text() == saved and copy.read_text() == SHOP
+    assert outcomes(report) == {"price": "left"} and code == (130 if end == "interrupt" else 1)
+    assert (
+        f"from line 3 on it may hold text of the untested fill; the text from before is in {copy}" in reported
+    )
+    why = run(path)[0]["skipped"][0][1]
+    assert "what was saved since" in why and str(copy) in why and "put it back" not in why
+
+
+def test_a_file_that_is_removed_during_a_trial_is_not_made_again(folder: Path) -> None:
+    path = folder / "shop.py"
+    report, reported, code = run(path, "--keep-if", "grep -q 'return None' {path} && rm {path}; exit 1")
+    assert code == 1 and not path.exists() and outcomes(report) == {"price": "left"}
+    assert (folder / ".shop.py.dg-lsp-before").read_text() == SHOP and "removed or replaced" in reported
+
+
+def test_a_copy_that_somebody_removes_during_a_trial_is_no_error(folder: Path) -> None:
+    path = folder / "shop.py"
+    report, _, code = run(path, "--keep-if", f"rm -f {folder}/.shop.py.dg-lsp-before; exit 1")
+    assert code == 1 and path.read_text() == SHOP and {*outcomes(report).values()} == {"taken back"}
+
+
+def test_a_closed_standard_error_stops_no_bot(folder: Path) -> None:
+    script = shlex.join(
+        command(folder / "shop.py", "--keep-if", "test {name} = sum", "--json", folder / "r.json")
+    )
+    subprocess.run(f"{script} 2>&1 | true", shell=True, check=False)
+    report = json.loads((folder / "r.json").read_text())
+    assert outcomes(report) == {"price": "taken back", "sum": "kept"}
+    assert (folder / "shop.py").read_text() == SHOP.replace("pass", "return None")
 
 
 def test_a_file_that_somebody_else_changes_is_left_alone(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,27 @@ def test_a_source_that_does_not_fit_leaves_no_folder(source: Path, tmp_path: Pat
         assert sorted(p.name for p in tmp_path.iterdir()) == ["damaged"]
     to.mkdir()
     assert main(["pack", str(source), "--out", str(to)]) == 2 and "exists already" in capsys.readouterr().err
+
+
+def test_a_folder_that_pack_has_not_made_stays(source: Path, tmp_path: Path) -> None:
+    part = tmp_path / "to.part"
+    part.mkdir()
+    (part / "mine").write_text("mine")
+    assert main(["pack", str(source), "--out", str(tmp_path / "to")]) == 0
+    assert (part / "mine").read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["to", "to.part"]
+    (tmp_path / "other").mkdir()
+    assert (tmp_path / "to").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_full_disk_ends_in_a_sentence_and_leaves_no_folder(source: Path, tmp_path: Path) -> None:
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)); "
+    code += "from dg_lsp.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    pack = [sys.executable, "-c", code, "pack", str(source), "--out", str(tmp_path / "to")]
+    done = subprocess.run(pack, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "no space on the disk" in done.stderr and "free some" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_source_that_differs_from_its_manifest_leaves_no_folder(
