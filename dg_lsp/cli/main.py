@@ -11,7 +11,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from itertools import takewhile
 from keyword import iskeyword
+from os.path import lexists
 from typing import NoReturn
 
 import dg_lsp
@@ -37,6 +39,8 @@ COMMANDS = {
 }
 
 
+# The commands that are given names of files, as a shell completes them.
+_NAMING = ("fill", "bot", "trace", "bench")
 _OPTIONS = ("--stdio", "--version", "--help")  # those that need no command
 POSIX = os.name == "posix"
 _NO_WINDOWS = (
@@ -111,12 +115,22 @@ def _run(argv: Sequence[str]) -> int:
     work = importlib.import_module(f"dg_lsp.cli.{name.replace('-', '_')}{'_' if iskeyword(name) else ''}")
     parser = argparse.ArgumentParser(prog=f"dg-lsp {name}")
     work.add_arguments(parser)
+    if name in _NAMING and (word := _ambiguous(argv[1:])):
+        return _error(
+            f"{word} is also the name of a file here; write ./{word} for that, or all names after --"
+        )
     arguments, unknown = parser.parse_known_args(argv[1:])
     if unknown:
         return _error(f"unknown argument {unknown[0]!r}; see dg-lsp {name} --help")
     for sentence in unknown_variables():
         say(sentence)
     return int(work.run(arguments))
+
+
+def _ambiguous(words: Sequence[str]) -> str:
+    """Return the first of `words` that would be an option and is a file's name, too; empty if there is none."""
+    options = takewhile(lambda word: word != "--", words)
+    return next((word for word in options if word.startswith("-") and len(word) > 1 and lexists(word)), "")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -465,14 +465,40 @@ def test_what_git_ignores_is_not_filled(folder: Path) -> None:
     assert (folder / "inner" / "cart.py").read_bytes() == CART.encode()
 
 
-def test_the_hook_for_pre_commit_is_a_command_that_fills_the_files_it_is_given(folder: Path) -> None:
-    text = (ROOT / ".pre-commit-hooks.yaml").read_text()
-    entry = re.search(r"entry: dg-lsp (.*)", text)
+OPTION = "--keep-if=touch PWNED; true #.py"
+
+
+def hook() -> list[str]:
+    """The words of the hook for pre-commit, which puts a user's own `args` and then the names of files behind them."""
+    entry = re.search(r"entry: dg-lsp (.*)", (ROOT / ".pre-commit-hooks.yaml").read_text())
     assert entry is not None
-    done = subprocess.run(
-        [sys.executable, "-m", "dg_lsp", *entry[1].split(), folder / "shop.py"], check=False
-    )
-    assert done.returncode == 0 and "NotImplementedError" not in (folder / "shop.py").read_text()
+    return entry[1].split()
+
+
+def test_the_hook_for_pre_commit_fills_the_files_it_is_given_whatever_they_are_called(folder: Path) -> None:
+    (folder / OPTION).write_text(SHOP)
+    words = [sys.executable, "-m", "dg_lsp", *hook(), OPTION, "shop.py"]
+    done = subprocess.run(words, cwd=folder, check=False)
+    assert done.returncode == 0
+    assert not any("NotImplementedError" in (folder / name).read_text() for name in (OPTION, "shop.py"))
+    assert not (folder / "PWNED").exists()
+    # Options in `args` are no names of files, and are refused as such.
+    done = subprocess.run([*words[:-2], "--dry-run", "shop.py"], cwd=folder, capture_output=True, check=False)
+    assert done.returncode == 2 and b"there is no --dry-run" in done.stderr
+    # With an `entry` of the user's own they work.
+    (folder / "shop.py").write_text(SHOP)
+    own = [*words[:3], "bot", "--keep-if", "false", "--", "shop.py"]
+    assert subprocess.run(own, cwd=folder, check=False).returncode == 1
+    assert (folder / "shop.py").read_text() == SHOP
+
+
+@pytest.mark.parametrize("name", [OPTION, "--dry-run", "-h", "--alone"])
+def test_a_word_that_is_an_option_and_a_file_is_refused(name: str, folder: Path) -> None:
+    (folder / name).write_text(SHOP)
+    words = [sys.executable, "-m", "dg_lsp", "bot", name, "shop.py"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and f"write ./{name} for that" in done.stderr
+    assert not (folder / "PWNED").exists() and (folder / name).read_text() == SHOP
 
 
 def test_the_script_of_the_action_fills_and_forgives_stubs_that_are_left(

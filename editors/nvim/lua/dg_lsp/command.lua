@@ -38,11 +38,14 @@ local function stats()
     table.insert(command, word)
   end
   table.insert(command, "stats")
+  if not server.runs(command[1]) then
+    return say(command[1] .. " is not on the PATH; run: " .. server.install_command())
+  end
   local function open(done)
     local lines = vim.split(vim.trim(done.stdout .. done.stderr), "\n")
     vim.lsp.util.open_floating_preview(lines, "", { border = "rounded", focus_id = "dg_lsp.stats", wrap = false })
   end
-  local started, why = pcall(vim.system, command, { text = true }, vim.schedule_wrap(open))
+  local started, why = pcall(vim.system, command, { text = true, cwd = server.away }, vim.schedule_wrap(open))
   if not started then
     say(tostring(why))
   end

@@ -35,14 +35,14 @@ end
 
 local function check_program()
   local command = server.command()
-  if vim.fn.executable(command[1]) == 0 then
+  if not server.runs(command[1]) then
     return vim.health.error(command[1] .. " is not on the PATH", { "Run: " .. server.install_command() })
   end
   vim.health.ok("command: " .. table.concat(command, " "))
   local words = vim.list_slice(command, 1, #command)
   if words[#words] == "--stdio" then
     words[#words] = "--version"
-    local answer = vim.system(words, { text = true }):wait(PATIENCE * 2)
+    local answer = vim.system(words, { text = true, cwd = server.away }):wait(PATIENCE * 2)
     if answer.code == 0 then
       vim.health.ok("version: " .. vim.trim(answer.stdout))
     else

@@ -105,7 +105,7 @@ local function draw_edge()
   if own and top <= line and line <= bottom then
     return
   end
-  local where = own and "" or vim.fn.fnamemodify(api.nvim_buf_get_name(found.buf), ":t") .. " "
+  local where = own and "" or vim.fn.strtrans(vim.fn.fnamemodify(api.nvim_buf_get_name(found.buf), ":t")) .. " "
   local sign = { { (" %sline %d: %s "):format(where, line, found.label), "DgLspNext" } }
   local row = own and line < top and top or bottom
   api.nvim_buf_set_extmark(buf, edge_space, row - 1, 0, { virt_text = sign, virt_text_pos = "right_align" })

@@ -35,21 +35,45 @@ local function installer()
   return vim.fn.filereadable(file) == 1 and vim.fn.readfile(file, "", 1)[1] or ""
 end
 
+--- The folder in which programs are started: none of its modules, settings or environments is a workspace's.
+M.away = "/"
+
+--- The path of a program in an absolute folder of the PATH; a relative one would be a workspace's. "" if there is none.
+---@param name string
+---@return string
+local function on_path(name)
+  for _, place in ipairs(vim.split(vim.env.PATH or "", ":", { plain = true })) do
+    local program = place .. "/" .. name
+    if vim.startswith(place, "/") and vim.fn.executable(program) == 1 then
+      return program
+    end
+  end
+  return ""
+end
+
 --- The command line of the server: the user's `cmd`, else the program that installed this plug-in, else dg-lsp from the
 --- PATH or from where pipx and uv put it.
 ---@return string[]
 function M.command()
   local own = options.get(0).cmd
   if #own > 0 then
-    return own
+    local program = own[1]:find("/") and own[1] or on_path(own[1])
+    return program == "" and own or vim.list_extend({ program }, own, 2)
   end
-  local places = { installer(), "dg-lsp", vim.fn.expand("~/.local/bin/dg-lsp") }
+  local places = { installer(), on_path("dg-lsp"), vim.fn.expand("~/.local/bin/dg-lsp") }
   for _, place in ipairs(places) do
-    if vim.fn.executable(place) == 1 then
+    if vim.startswith(place, "/") and vim.fn.executable(place) == 1 then
       return { place, "--stdio" }
     end
   end
   return { "dg-lsp", "--stdio" }
+end
+
+--- Return whether the program of a command line can be started: one that is not found has no path.
+---@param program string
+---@return boolean
+function M.runs(program)
+  return program:find("/") ~= nil and vim.fn.executable(program) == 1
 end
 
 --- The command that installs the server: from the clone that this plug-in is in, if it is, else from a wheel.
@@ -64,7 +88,7 @@ end
 ---@return boolean
 local function present()
   local program = M.command()[1]
-  if vim.fn.executable(program) == 1 then
+  if M.runs(program) then
     return true
   end
   local why = ("%s is not on the PATH; run: %s"):format(program, M.install_command())
@@ -95,9 +119,8 @@ end
 
 --- Start the server. Its end is reported here, so Neovim's own message about it is left out.
 ---@param dispatchers table
----@param config? table
 ---@return table
-local function start(dispatchers, config)
+local function start(dispatchers)
   local on_exit = dispatchers.on_exit
   dispatchers.on_exit = function(code, signal)
     vim.schedule(function()
@@ -105,7 +128,7 @@ local function start(dispatchers, config)
     end)
     on_exit(0, 0)
   end
-  return vim.lsp.rpc.start(M.command(), dispatchers, { cwd = config and config.root_dir })
+  return vim.lsp.rpc.start(M.command(), dispatchers, { cwd = M.away })
 end
 
 --- Decide whether a buffer is served, and call `on_dir` with its project's folder if so.
