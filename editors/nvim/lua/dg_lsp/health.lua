@@ -38,7 +38,8 @@ local function check_program()
   if not server.runs(command[1]) then
     return vim.health.error(command[1] .. " is not on the PATH", { "Run: " .. server.install_command() })
   end
-  vim.health.ok("command: " .. table.concat(command, " "))
+  local own = options.get(0).cmd
+  vim.health.ok(("command: %s, at %s"):format(table.concat(#own > 0 and own or command, " "), command[1]))
   local words = vim.list_slice(command, 1, #command)
   if words[#words] == "--stdio" then
     words[#words] = "--version"
