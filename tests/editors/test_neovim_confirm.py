@@ -177,6 +177,29 @@ def test_an_unsure_fill_of_a_stub_is_shown_first_and_a_sure_one_is_not(editor: E
         editor.wait(lambda: editor.lines()[-1] == "    pass", "one undo is not enough")
 
 
+# The text changes when the answer to the fill is there.
+CHANGED_MEANWHILE = """
+local server = require("dg_lsp.server")
+local request, buf = server.request, vim.api.nvim_get_current_buf()
+server.request = function(client, method, params, handler, about)
+  return request(client, method, params, function(...)
+    server.request = request
+    vim.api.nvim_buf_set_lines(buf, 0, 0, false, { "# another line" })
+    handler(...)
+  end, about)
+end
+"""
+
+
+def test_a_fill_of_a_text_that_changes_as_it_arrives_is_not_shown(editor: Editor) -> None:
+    put(editor, "method")
+    editor.rpc.exec_lua(CHANGED_MEANWHILE)
+    editor.rpc.command("DgLsp fill function_body")
+    editor.wait(lambda: "another one by now" in editor.rpc.command_output("messages"), "nothing is said")
+    assert editor.rpc.exec_lua(WINDOWS) == 1
+    assert text_of(editor) == "# another line\n" + WEBLOG
+
+
 def test_keys_typed_before_the_diff_can_be_read_take_nothing(editor: Editor) -> None:
     put(editor, "method")
     editor.rpc.exec_lua("vim.schedule_wrap(function() vim.cmd('DgLsp fill function_body') end)()")

@@ -127,6 +127,35 @@ def test_a_place_in_another_buffer_is_gone_to(editor: Editor) -> None:
     holds(editor, USES.replace("area", "surface"))
 
 
+# A line is put in front of a buffer when the answer to the next question is there; `answers` counts them.
+CHANGED_MEANWHILE = """
+local name = ...
+local server = require("dg_lsp.server")
+local request, buf = server.request, vim.fn.bufnr(name)
+_G.answers = 0
+server.request = function(client, method, params, handler, about)
+  return request(client, method, params, function(err, result, ...)
+    if method == "dg-lsp/nextEdit" then
+      server.request = request
+      vim.api.nvim_buf_set_lines(buf, 0, 0, false, { "# another line", "" })
+      _G.answers = result.edit and result.edit.uri:find(name, 1, true) and 1 or 0
+    end
+    handler(err, result, ...)
+  end, about)
+end
+"""
+
+
+def test_a_place_in_another_buffer_that_changes_meanwhile_is_not_marked(editor: Editor) -> None:
+    begin(editor, USES, "uses.py")
+    editor.rpc.command("buffer store.py")
+    editor.rpc.exec_lua(CHANGED_MEANWHILE, "uses.py")
+    editor.keys("gg0facwsurface<Esc>")
+    editor.wait(lambda: editor.rpc.exec_lua("return _G.answers") == 1, "no answer names the other buffer")
+    assert editor.rpc.exec_lua("return require('dg_lsp.next_edit').go()") is False
+    assert "uses.py line" not in "".join(editor.sight().rows)
+
+
 def test_the_setting_switches_it_off(editor: Editor) -> None:
     editor.rpc.exec_lua(
         "vim.g.dg_lsp = vim.tbl_extend('force', vim.g.dg_lsp, { settings = { nextEdit = false } })"

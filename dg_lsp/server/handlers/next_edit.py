@@ -120,6 +120,7 @@ def _edit(context: Context, repeat: Repeat) -> dict[str, Any]:
     return {
         "id": repeat.id,
         "uri": document.uri,
+        "version": document.version,
         "range": context.around(document).range(edit.start, edit.end),
         "newText": edit.text,
         "label": _label(old, edit.text),

@@ -31,6 +31,7 @@ interface Offered {
   id: string;
   origin: TextDocument;
   document: TextDocument;
+  version: number;
   range: Range;
   newText: string;
   label: string;
@@ -82,6 +83,7 @@ export class NextEdits implements Disposable {
     } else if (isAt(editor, offered)) {
       const { range, newText } = offered;
       this.forget();
+      if (!isCurrent(offered)) return;
       const made = await editor.edit((change) => {
         change.replace(range, newText);
       });
@@ -121,15 +123,17 @@ export class NextEdits implements Disposable {
     if (!origin || !wanted || !this.server.running) return;
     const cursor = window.activeTextEditor?.selection.active ?? new Position(0, 0);
     const position = { line: cursor.line, character: cursor.character };
+    const versions = new Map(workspace.textDocuments.map((one) => [one, one.version]));
     const about = { textDocument: { uri: this.server.uriOf(origin) }, position };
     try {
       const { edit } = await this.server.request<{ edit: NextEdit | null }>("dg-lsp/nextEdit", about);
       const { converter } = this.server;
       if (!edit || !converter) return;
       const document = await workspace.openTextDocument(converter.asUri(edit.uri));
-      // Each change takes a turn, too.
-      if (turn !== this.turn) return;
-      this.offered = { ...edit, origin, document, range: converter.asRange(edit.range) };
+      const offered = { ...edit, origin, document, range: converter.asRange(edit.range) };
+      // Each change takes a turn, too; but a document that was closed meanwhile is opened again, as it is on disk.
+      if (turn !== this.turn || (versions.get(document) ?? -1) !== document.version || !isCurrent(offered)) return;
+      this.offered = offered;
       this.draw();
     } catch {
       // The server has logged it, or has ended.
@@ -165,6 +169,11 @@ export class NextEdits implements Disposable {
 /** Return whether an editor shows the text that was just edited, or the one that is to be edited. */
 function concerns({ document }: TextEditor, offered: Offered): boolean {
   return document === offered.origin || document === offered.document;
+}
+
+/** Return whether the document that is to be edited still has the text that the edit is for. */
+function isCurrent({ document, version }: Offered): boolean {
+  return !document.isClosed && document.version === version;
 }
 
 /** Return whether the cursor of an editor is at the offered edit. */

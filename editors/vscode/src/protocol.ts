@@ -45,6 +45,7 @@ export interface Draft {
 export interface NextEdit {
   id: string;
   uri: string;
+  version: number;
   range: Range;
   newText: string;
   label: string;

@@ -101,11 +101,21 @@ end
 ---@param client vim.lsp.Client
 ---@param edit lsp.WorkspaceEdit
 ---@param why string
-function M.ask(buf, client, edit, why)
-  if buf ~= api.nvim_get_current_buf() or not api.nvim_get_mode().mode:find("^[nvV\22]") then
+---@param tick? integer the version of the buffer when the edit was asked for; by default the present one
+function M.ask(buf, client, edit, why, tick)
+  tick = tick or api.nvim_buf_get_changedtick(buf)
+  local function another()
+    if not api.nvim_buf_is_loaded(buf) or api.nvim_buf_get_changedtick(buf) ~= tick then
+      say("nothing changed: the text is another one by now; ask again")
+      return true
+    end
+    return false
+  end
+  if another() then
+    return
+  elseif buf ~= api.nvim_get_current_buf() or not api.nvim_get_mode().mode:find("^[nvV\22]") then
     return say(("nothing changed: %s; ask again and wait in Normal mode to see how"):format(why))
   end
-  local tick = api.nvim_buf_get_changedtick(buf)
   local lines = diff_of(both(buf, edits_of(edit), client.offset_encoding))
   local win, shown = open(lines, why)
 
@@ -121,10 +131,9 @@ function M.ask(buf, client, edit, why)
     end, { buffer = shown, nowait = true })
   end
   map(TAKE, function()
-    if not api.nvim_buf_is_loaded(buf) or api.nvim_buf_get_changedtick(buf) ~= tick then
-      return say("nothing changed: the text is another one by now; ask again")
+    if not another() then
+      vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
     end
-    vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
   end)
   for _, key in ipairs(LEAVE) do
     map(key, function()

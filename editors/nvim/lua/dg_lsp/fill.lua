@@ -128,10 +128,10 @@ end
 --- that nothing at the cursor asks for, or that is most likely wrong, is shown first.
 ---@param target table
 function M.target(target)
-  local buf, client = api.nvim_get_current_buf(), server.client(0)
+  local buf, client, tick = api.nvim_get_current_buf(), server.client(0), vim.b.changedtick
   send("dg-lsp.fill", target, function(result)
     if (result.confirm or "") ~= "" and type(result.edit) == "table" and not result.applied then
-      confirm.ask(buf, client, result.edit, result.confirm)
+      confirm.ask(buf, client, result.edit, result.confirm, tick)
     elseif not result.applied then
       say("nothing filled: " .. (result.why or ""))
     elseif result.why and result.why ~= "" then

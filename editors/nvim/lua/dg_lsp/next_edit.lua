@@ -133,13 +133,26 @@ local function draw(found)
   map()
 end
 
---- The edit in an answer, with places as Neovim counts them; nil where it does not fit.
+--- Return the versions of all loaded buffers.
+---@return table<integer, integer>
+local function ticks_now()
+  local ticks = {}
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    ticks[buf] = api.nvim_buf_is_loaded(buf) and api.nvim_buf_get_changedtick(buf) or nil
+  end
+  return ticks
+end
+
+--- Return the edit in an answer, with places as Neovim counts them; nil where it is for another text than the buffer has.
+--- The server may not have had the last changes of a buffer that is not the current one.
 ---@param edit table
 ---@param client vim.lsp.Client
+---@param ticks table<integer, integer> those of the buffers when the server was asked
 ---@return dg_lsp.Next?
-local function found_in(edit, client)
+local function found_in(edit, client, ticks)
   local buf = vim.uri_to_bufnr(edit.uri)
-  if not api.nvim_buf_is_loaded(buf) then
+  local late = edit.version and edit.version ~= vim.lsp.util.buf_versions[buf]
+  if not ticks[buf] or ticks[buf] ~= ticks_now()[buf] or late then
     return nil
   end
   local function place(position)
@@ -150,7 +163,7 @@ local function found_in(edit, client)
     id = edit.id,
     client = client,
     buf = buf,
-    tick = api.nvim_buf_get_changedtick(buf),
+    tick = ticks[buf],
     first = place(edit.range.start),
     last = place(edit.range["end"]),
     new = edit.newText:gsub("\r", ""),
@@ -166,19 +179,19 @@ local function ask()
     return
   end
   asked = asked + 1
-  local mine, tick = asked, vim.b.changedtick
+  local mine, ticks = asked, ticks_now()
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   if api.nvim_get_mode().mode:sub(1, 1) ~= "i" then
     params.position.character = 0 -- the cursor would be on the last letter, as if the word was half typed
   end
   server.request(client, "dg-lsp/nextEdit", params, function(_, result)
-    local same = mine == asked and buf == api.nvim_get_current_buf() and tick == vim.b.changedtick
+    local same = mine == asked and buf == api.nvim_get_current_buf() and ticks[buf] == vim.b.changedtick
     if not same then
       return
     end
     M.clear()
     local edit = type(result) == "table" and type(result.edit) == "table" and result.edit
-    shown, seen = edit and found_in(edit, client) or nil, false
+    shown, seen = edit and found_in(edit, client, ticks) or nil, false
     if shown then
       draw(shown)
     end
