@@ -97,7 +97,7 @@ def make_context(server: Server, settings: Settings, open_engine: Open) -> Conte
             client.warn(status.why)
 
     client, workspace = Client(server), Workspace(settings, server.documents, folders)
-    uses = Uses(workspace.documents.snapshot)
+    uses = Uses(workspace.documents.at_once)
     board = StatusBoard(client.send_status, settings.checkpoint, lambda: uses.sentence(workspace.settings))
     return Context(workspace, Session(workspace, open_engine, changed), client, board, uses)
 

@@ -6,7 +6,8 @@ plain (line, column) pairs. Knows no lsprotocol type, no file and no engine.
 
 import logging
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from copy import copy
+from itertools import islice, pairwise
 
 from dg_lsp.server.notebooks import Notebooks
 from dg_lsp.text.documents.bursts import LARGEST, Bursts
@@ -24,6 +25,8 @@ Record = Callable[[tuple[int, int], str, str, str], tuple[int, int, int]]
 
 # Changes of one notification that are recorded one by one.
 _MANY = 100
+# Characters of a text from which reading all of it would hold up the event loop; documents that are read beside one.
+_LARGE, _AT_HAND = 1_000_000, 200
 _log = logging.getLogger(__name__)
 
 
@@ -37,11 +40,18 @@ class Buffer:
     lines: with their line ends; the last one has none and may be empty. Lone surrogates are kept.
     """
 
-    __slots__ = ("_near", "lines")
+    __slots__ = ("_near", "lines", "size")
 
     def __init__(self, text: str, encoding: Encoding = "utf-16") -> None:
         self.lines = _split(_paired(text, encoding))
+        self.size = len(text)  # in characters
         self._near = (0, 0)  # a line and its byte offset, to count from: successive edits are close together
+
+    def copy(self) -> "Buffer":
+        """Return a buffer with the same text."""
+        new = Buffer("")
+        new.lines, new.size, new._near = self.lines.copy(), self.size, self._near
+        return new
 
     @property
     def text(self) -> str:
@@ -85,6 +95,7 @@ class Buffer:
         if last + 1 < len(self.lines):
             lines.pop()  # behind the last line end comes the next line, which is in `self.lines` already
         found = record((before, last), "".join((*self.lines[before:first], head)), tail, joined)
+        self.size += len(joined) - sum(map(len, self.lines[before : last + 1]))
         self.lines[before : last + 1] = lines
         return found
 
@@ -115,6 +126,10 @@ class Buffer:
         return line, column
 
 
+# A document that is opened or changed, by its uri.
+Opened = tuple[str, "_Open"]
+
+
 class Documents:
     """The open documents by their uris, as the client writes them.
 
@@ -127,52 +142,80 @@ class Documents:
         self.encoding: Encoding = encoding
         self.notebooks = Notebooks()
         self._open: dict[str, _Open] = {}
+        self._large: set[str] = set()
         self._changes = self._texts = 0
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Add a document; one that is open already is replaced."""
+        self.put(self.opening(uri, language_id, version, text))
+
+    def opening(self, uri: str, language_id: str, version: int, text: str) -> "Opened":
+        """Return a document for `put`; any thread may call this."""
         if uri in self._open:
             _log.warning("%s was opened twice; its text is now that of the second time", uri)
-        self._texts += 1
-        self._open[uri] = _Open(key_of(uri), language_id, version, Buffer(text, self.encoding), self._texts)
+        return uri, _Open(key_of(uri), language_id, version, Buffer(text, self.encoding))
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
         """Apply `changes` one after another, each to the result of the one before."""
-        document = self._known(uri, "changed")
+        self.put(self.changing(uri, version)(changes))
+
+    def changing(self, uri: str, version: int) -> "Callable[[Sequence[Change]], Opened]":
+        """Return a function that applies changes, one after another, to a copy of the document `uri`, for `put`.
+
+        Any thread may call it. Meanwhile the document is as it was before.
+        """
+        document = copy(self._known(uri, "changed"))
         if version < document.version:
             _log.warning("the version of %s went back from %d to %d", uri, document.version, version)
         self._changes += 1
-        self._texts += 1
         document.version, document.snapshot, document.edited = version, None, self._changes
-        document.state = self._texts
         document.place = document.copied = None
-        if document.history is None:
-            # The text as it was opened is likely to be syntactically whole.
-            document.history = begun(utf8(document.buffer.text))
-        if len(changes) > _MANY:
-            document.apply_many(changes, self.encoding)
-            return
-        for change in changes:
-            document.apply(change, self.encoding)
+        return lambda changes: (uri, document.changed(changes, self.encoding))
+
+    def put(self, opened: "Opened") -> None:
+        """Keep a document that was opened or changed, in place of the one that was open before."""
+        self._texts += 1
+        uri, document = opened
+        document.state = self._texts
+        self._open[uri] = document
+        self._large.discard(uri)
+        if document.buffer.size > _LARGE:
+            self._large.add(uri)
+
+    def is_large(self, uri: str) -> bool:
+        """Return whether so much text is in the document `uri` that only a thread should work on all of it."""
+        return self._spelled(uri) in self._large
+
+    def is_unread(self, uri: str) -> bool:
+        """Return whether the document `uri` is large and has changed since its last snapshot."""
+        return self.is_large(uri) and self._open[self._spelled(uri)].snapshot is None
+
+    def unread(self) -> "list[Opened]":
+        """Return copies of the large documents that have changed since their last snapshot, for `read`."""
+        return [(uri, copy(self._open[uri])) for uri in self._large if self._open[uri].snapshot is None]
+
+    def at_once(self, uri: str) -> Document | None:
+        """Return the document as `snapshot` does, but None if it is large and has to be read first."""
+        return None if self.is_unread(uri) else self.snapshot(uri)
+
+    def read(self, opened: "Opened") -> None:
+        """Keep a copy of a document, which any thread may have read meanwhile, unless the document has changed."""
+        uri, document = opened
+        if self.state(uri) == document.state:
+            self._open[uri] = document
 
     def close(self, uri: str) -> None:
         """Remove a document."""
         self._known(uri, "closed")
         del self._open[uri]
+        self._large.discard(uri)
 
     def snapshot(self, uri: str) -> Document | None:
         """Return the document as it is now, immutable; None if it is not open."""
         uri = self._spelled(uri)
         if (found := self._open.get(uri)) is None:
             return None
-        if found.snapshot is None:
-            data = utf8(found.buffer.text)
-            found.history = found.history.after(data, found.changes) if found.history else begun(data)
-            found.changes = Changes()
-            found.snapshot = Document(
-                uri, found.language, found.version, data, found.history, state=found.state
-            )
-        return found.snapshot
+        return found.read(uri)
 
     def state(self, uri: str) -> int | None:
         """Return the `state` of the snapshot of the document `uri`, without making one; None if it is not open."""
@@ -213,12 +256,22 @@ class Documents:
     def fingerprint(self, uri: str) -> int:
         """Return a hash of the text of the document `uri`; 0 if it is not open."""
         found = self._open.get(uri)
-        # Of a line that did not change the hash is known.
-        return hash(tuple(found.buffer.lines)) if found else 0
+        if found is None:
+            return 0
+        # Of a line that did not change the hash is known. Of a large text none is made, so it seems to be a new one.
+        return found.state if uri in self._large else hash(tuple(found.buffer.lines))
 
     def absorb(self, uri: str) -> None:
         """Take the newest burst of the document `uri` for a part of the one before it."""
         self._open[uri].bursts = self._open[uri].bursts.absorbed()
+
+    def at_hand(self) -> list[str]:
+        """Return the uris of the documents opened last, the newest first, whose text can be had at once.
+
+        At most _AT_HAND, however many are open, and no large one that has changed since it was read.
+        """
+        newest = islice(reversed(self._open), _AT_HAND)
+        return [uri for uri in newest if not self.is_unread(uri)]
 
     def uris(self) -> tuple[str, ...]:
         """Return the uris of the open documents, in the order of opening."""
@@ -252,8 +305,8 @@ class _Open:
         "version",
     )  # fmt: skip
 
-    def __init__(self, key: str, language: str, version: int, buffer: Buffer, state: int) -> None:
-        self.key, self.language, self.version, self.buffer, self.state = key, language, version, buffer, state
+    def __init__(self, key: str, language: str, version: int, buffer: Buffer) -> None:
+        self.key, self.language, self.version, self.buffer, self.state = key, language, version, buffer, 0
         self.snapshot: Document | None = None
         self.history: History | None = None
         self.changes: Changes | None = Changes()
@@ -261,6 +314,28 @@ class _Open:
         self.edited = 0
         self.place: int | None = None
         self.copied: tuple[int, int] | None = None
+
+    def read(self, uri: str) -> Document:
+        """Return the document as it is now, immutable."""
+        if self.snapshot is None:
+            data = utf8(self.buffer.text)
+            self.history = self.history.after(data, self.changes) if self.history else begun(data)
+            self.changes = Changes()
+            self.snapshot = Document(uri, self.language, self.version, data, self.history, state=self.state)
+        return self.snapshot
+
+    def changed(self, changes: Sequence[Change], encoding: Encoding) -> "_Open":
+        """Return this document, which shares its text with no other yet, with `changes` applied to a copy of it."""
+        if self.history is None:
+            # The text as it was opened is likely to be syntactically whole.
+            self.history = begun(utf8(self.buffer.text))
+        self.buffer = self.buffer.copy()
+        if len(changes) > _MANY:
+            self.apply_many(changes, encoding)
+            return self
+        for change in changes:
+            self.apply(change, encoding)
+        return self
 
     def apply(self, change: Change, encoding: Encoding) -> None:
         """Apply `change` to the text, and record the bytes that it changed."""

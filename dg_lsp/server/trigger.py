@@ -116,7 +116,7 @@ class Trigger:
         """
         document = snapshot.document
         behaviour = self._of.get(document.uri, Behaviour())
-        if not self._heard or behaviour.action == "unknown" or not document.data.strip():
+        if not self._heard or behaviour.action == "unknown" or not document.data or document.data.isspace():
             return ""
         is_open, position = opens(document.data, cursor), _position(snapshot, cursor)
         rules = (rule for rule in _RULES if not (rule.yields and is_open))

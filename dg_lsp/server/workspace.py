@@ -81,7 +81,7 @@ class Workspace:
         document = self.documents.snapshot(uri)
         if document is not None:
             await self.git_answered(uri)
-        if self.documents.snapshot(uri) is not document:
+        if document is not None and self.documents.state(uri) != document.state:
             raise NoGap("the document changed while git was asked about it; try again")
         return self.document(uri)
 
@@ -125,9 +125,9 @@ class Workspace:
         return replace(found, uri=uri)
 
     def beside(self, document: Document) -> list[Document]:
-        """Return the other open documents that may be read, those opened last first."""
+        """Return the other open documents that may be read, those opened last first; not all of very many."""
         found, own = list[Document](), key_of(document.uri)
-        for uri in reversed(self.documents.uris()):
+        for uri in self.documents.at_hand():
             # A document that the settings exclude is not read.
             with suppress(NoGap):
                 found += [self.document(uri)] if key_of(uri) != own else []

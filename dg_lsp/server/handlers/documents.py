@@ -8,7 +8,7 @@ from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.inline_completion import look_ahead
 from dg_lsp.server.rpc.protocol import changes_of
 
-_MANY = 50  # files of one notification that are compared with the index on the event loop
+_MANY = 50  # files or changes of one notification that are looked at on the event loop
 
 
 async def did_open(context: Context, params: types.DidOpenTextDocumentParams) -> None:
@@ -20,7 +20,7 @@ async def did_open(context: Context, params: types.DidOpenTextDocumentParams) ->
     # The client's settings may name another engine than the command line does.
     await workspace.configured.wait()
     await workspace.git_answered(uri)
-    if not workspace.off(uri):
+    if not workspace.documents.is_unread(uri) and not workspace.off(uri):
         context.session.warm()
 
 
@@ -30,8 +30,13 @@ async def did_change(context: Context, params: types.DidChangeTextDocumentParams
     session.changed(uri)
     shown = session.offers.shown(uri)
     texts = shown.texts if shown else ()
-    session.trigger.changed(uri, changes_of(params), context.workspace.documents, texts)
-    look_ahead(context, uri)
+    # More of them, the user has not made by keys.
+    session.trigger.changed(
+        uri, changes_of(params.content_changes[-_MANY:]), context.workspace.documents, texts
+    )
+    # Nothing was shown in a large document that is not read yet.
+    if not context.workspace.documents.is_unread(uri):
+        look_ahead(context, uri)
 
 
 async def did_save(context: Context, params: types.DidSaveTextDocumentParams) -> None:

@@ -9,12 +9,14 @@ import inspect
 import json
 import logging
 import traceback
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from lsprotocol import types as lsp
@@ -26,7 +28,12 @@ from dg_lsp.server.rpc import envelope
 from dg_lsp.server.rpc.envelope import Message, MsgId, RequestError
 
 Handler = Callable[..., Any]
+Result = TypeVar("Result")
+# Returns the params of a message, or raises what is wrong with them.
+Typed = Callable[[], Any]
 
+# Bytes of a message that are read on the event loop; messages, and large ones, that wait for one before them.
+_LARGE, _WAITING, _WAITING_LARGE = 64 << 10, 256, 2
 _HANDLERS_END_S = 0.5  # seconds that cancelled handlers get to clean up
 _CANCELLED = (lsp.LSPErrorCodes.RequestCancelled, "the request was cancelled")
 _log = logging.getLogger(__name__)
@@ -46,20 +53,42 @@ class Conversation(LanguageServerProtocol):
         self._initialized = False
         self._live: dict[MsgId, _InFlight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        # The first one is being prepared, and None once it was cancelled.
+        self._behind: deque[Message | bytes | None] = deque()
+        self._thread = ThreadPoolExecutor(1, "messages")
 
     def handle_body(self, data: bytes) -> None:
-        """Handle one message: refuse it, or start its handler's task, or give a reply to the task that waits for it."""
-        try:
-            message = envelope.parse_message(data)
-        except envelope.Refusal as error:
-            self.refuse(error.id, error.code, error.message)
+        """Handle one message: refuse it, or start its handler's task, or give a reply to the task that waits for it.
+
+        A thread reads a large message, and prepares what takes long. Messages that come meanwhile wait, in order,
+        except replies, cancels and the end, which need no text.
+        """
+        message = data if len(data) > _LARGE else self._parsed(data)
+        if message is None:
             return
-        if message.method is None:
-            self._take_reply(message)
-        elif message.id is None:
-            self._take_notification(message.method, message.body)
+        if self._behind:
+            if not (isinstance(message, Message) and self._overtakes(message)):
+                self._behind.append(message)
+        elif isinstance(message, bytes) or self.is_slow(message):
+            self._behind.append(message)
+            self._start(self._catch_up(), copy_context())
         else:
-            self._take_request(message.id, message.method, message.body)
+            self._take(message)
+
+    async def room(self) -> None:
+        """Wait until not too much waits for a message that is being prepared."""
+        while (
+            len(self._behind) > _WAITING
+            or sum(isinstance(one, bytes) for one in self._behind) > _WAITING_LARGE
+        ):
+            await asyncio.sleep(0.01)
+
+    def is_slow(self, message: Message) -> bool:  # noqa: ARG002
+        """Return whether what `prepare` does for a message takes long; False unless a subclass knows better."""
+        return False
+
+    async def prepare(self, method: str, params: Any) -> None:
+        """Do nothing; called for a large or slow message before its handler, while all others wait."""
 
     def refuse(self, msg_id: MsgId | None, code: int, message: str) -> None:
         """Send an error for a message that is not a request in flight."""
@@ -77,6 +106,10 @@ class Conversation(LanguageServerProtocol):
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_HANDLERS_END_S)
+        for message in self._behind:
+            if isinstance(message, Message) and message.id is not None:
+                self.refuse(message.id, *_CANCELLED)
+        self._thread.shutdown(wait=False, cancel_futures=True)
         self._abandon()
 
     def send_request(
@@ -98,17 +131,89 @@ class Conversation(LanguageServerProtocol):
     def complete(self, record: dict[str, Any]) -> None:
         """Do nothing; called for each object in params that do not fit their type, to add members that are missing."""
 
-    def _params(self, message_type: Any, body: dict[str, Any]) -> Any:
+    def _params(self, message: Message) -> Any:
         """Return the typed params of a message; null members are left out if they do not fit as they are."""
+        body, message_type = message.body, self.get_message_type(message.method or "")
         try:
             return envelope.read_params(self._converter, message_type, body)
         except Exception:
             params = envelope.without_nulls(body.get("params"), self.complete)
             return envelope.read_params(self._converter, message_type, {**body, "params": params})
 
-    def _take_request(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> None:
+    async def in_thread(self, work: Callable[[], Result]) -> Result:
+        """Return the result of `work`, which is done in the thread for messages."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _catch_up(self) -> None:
+        """Handle the messages that wait, each as soon as what comes before it is done."""
+        while self._behind:
+            first = self._behind[0]
+            if isinstance(first, bytes):
+                parsed, typed = await self.in_thread(partial(self._read, first))
+                self._behind[0] = parsed
+                await self._prepared(parsed, typed)
+            elif first is not None and self.is_slow(first):
+                await self._prepared(first, partial(self._params, first))
+            elif first is not None:
+                self._take(first)
+            self._behind.popleft()
+            # The handler takes its snapshot before the next message is handled.
+            await asyncio.sleep(0)
+
+    def _read(self, data: bytes) -> tuple[Message | None, Typed]:
+        """Return the large message in `data`, and its params; any thread may call this."""
+        message = self._parsed(data)
         try:
-            handler, params = self._admit(msg_id, method, body)
+            params = self._params(message) if message else None
+        except Exception as error:
+            return message, partial(_fail_with, error)
+        return message, lambda: params
+
+    async def _prepared(self, message: Message | None, typed: Typed) -> None:
+        """Prepare the first message that waits, and handle it unless it was cancelled meanwhile."""
+        if message is not None and message.method is not None:
+            with suppress(Exception):  # what is wrong is told by `_take`
+                await self.prepare(message.method, typed())
+        if (first := self._behind[0]) is not None:
+            assert first is message
+            self._take(message, typed)
+
+    def _parsed(self, data: bytes) -> Message | None:
+        """Return the message in `data`; refuse it and return None if it is none. Any thread may call this."""
+        try:
+            return envelope.parse_message(data)
+        except envelope.Refusal as error:
+            self.refuse(error.id, error.code, error.message)
+            return None
+
+    def _overtakes(self, message: Message) -> bool:
+        """Handle a message that need not wait for those before it; return False if it must."""
+        if message.method == lsp.CANCEL_REQUEST:
+            params = message.body.get("params")
+            wanted = params.get("id") if isinstance(params, dict) else None
+            for at, one in enumerate(self._behind):
+                if isinstance(one, Message) and one.id == wanted is not None and one.method is not None:
+                    self._behind[at] = None
+                    self.refuse(one.id, *_CANCELLED)
+                    return True
+        elif message.method not in (None, lsp.SHUTDOWN, lsp.EXIT):
+            return False
+        self._take(message)
+        return True
+
+    def _take(self, message: Message, typed: Typed | None = None) -> None:
+        """Handle one message now; by default its params are read now, too."""
+        typed = typed or partial(self._params, message)
+        if message.method is None:
+            self._take_reply(message)
+        elif message.id is None:
+            self._take_notification(message.method, message.body, typed)
+        else:
+            self._take_request(message.id, message.method, typed)
+
+    def _take_request(self, msg_id: MsgId, method: str, typed: Typed) -> None:
+        try:
+            handler, params = self._admit(msg_id, method, typed)
         except RequestError as error:
             self.refuse(msg_id, error.code, error.message)
             return
@@ -122,7 +227,7 @@ class Conversation(LanguageServerProtocol):
         live = self._live[msg_id] = _InFlight(msg_id, method)
         live.task = self._start(self._answer(live, handler, params), context)
 
-    def _admit(self, msg_id: MsgId, method: str, body: dict[str, Any]) -> tuple[Handler, Any]:
+    def _admit(self, msg_id: MsgId, method: str, typed: Typed) -> tuple[Handler, Any]:
         """Return the handler and the typed params of a request; raise RequestError if it may not be served now."""
         if msg_id in self._live:
             raise RequestError(ErrorCodes.InvalidRequest, "another request with this id is in flight")
@@ -136,11 +241,11 @@ class Conversation(LanguageServerProtocol):
         if handler is None or (message_type is not None and not hasattr(message_type, "id")):
             raise RequestError(ErrorCodes.MethodNotFound, f"this server answers no request {method[:100]!r}")
         try:
-            return handler, self._params(message_type, body)
+            return handler, typed()
         except Exception as error:
             raise RequestError(ErrorCodes.InvalidParams, envelope.misfit(error)) from error
 
-    def _take_notification(self, method: str, body: dict[str, Any]) -> None:
+    def _take_notification(self, method: str, body: dict[str, Any], typed: Typed) -> None:
         if method == lsp.CANCEL_REQUEST:
             self._cancel(body.get("params"))
             return
@@ -150,7 +255,7 @@ class Conversation(LanguageServerProtocol):
             _log.debug("ignored the notification %.100r", method)
             return
         try:
-            params = self._params(message_type, body)
+            params = typed()
         except Exception as error:
             _log.warning("ignored a notification %s; %s", method, envelope.misfit(error))
             self.not_taken(method, body)
@@ -179,6 +284,11 @@ class Conversation(LanguageServerProtocol):
             future.set_result(envelope.read_result(self._converter, result_type, body))
         except JsonRpcException as error:
             future.set_exception(error)
+
+    def begin(self, method: str, params: Any) -> None:
+        """Begin the registered handler of a notification, if there is one, beside the one that runs."""
+        if (handler := self.fm.features.get(method)) is not None:
+            self._start(self._run(method, handler, params), copy_context())
 
     def _handler(self, method: str) -> Any:
         return self.fm.builtin_features.get(method) or self.fm.features.get(method)
@@ -254,6 +364,10 @@ class _InFlight:
     id: MsgId
     method: str
     task: asyncio.Task[None] | None = None
+
+
+def _fail_with(error: Exception) -> None:
+    raise error
 
 
 async def _call(handler: Handler, args: Any, kwargs: Any) -> Any:

@@ -4,9 +4,11 @@ It keeps the open documents in step, agrees on the position encoding, and states
 `async def` and never threads, because only a task can be cancelled. Knows no settings and no engine.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -18,16 +20,17 @@ from pygls.lsp.server import LanguageServer
 from pygls.progress import Progress as Sender
 from pygls.protocol import lsp_method
 
-from dg_lsp.server.documents import Change, Documents, UnknownDocument
+from dg_lsp.server.documents import Change, Documents, Opened, UnknownDocument
 from dg_lsp.server.notebooks import Cell
 from dg_lsp.server.rpc.conversation import Conversation
-from dg_lsp.server.rpc.envelope import RequestError, strict_converter
+from dg_lsp.server.rpc.envelope import Message, RequestError, strict_converter
 from dg_lsp.server.rpc.watchdog import is_alive
 
 __all__ = ["ClientError", "Protocol", "RequestError", "Sender", "Server"]
 
 # A builtin method yields the registered handler as (handler, args, kwargs), and is sent its result.
 _Steps = Generator[Any, Any, Any]
+_AT_ONCE = 50  # handlers that are begun before others run
 _log = logging.getLogger(__name__)
 
 
@@ -39,6 +42,7 @@ class Protocol(Conversation):
 
     ignored = (UnknownDocument,)
     client_seen = False
+    _done: Any = None  # the params of the message whose texts `prepare` has settled
     _server: "Server"
 
     @lsp_method(lsp.INITIALIZE)
@@ -58,13 +62,13 @@ class Protocol(Conversation):
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> _Steps:
         """Open a document."""
-        self._open(params.text_document)
+        self._settle(params)
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, params)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> _Steps:
         """Change a document."""
-        self._change(params)
+        self._settle(params)
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, params)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
@@ -74,36 +78,35 @@ class Protocol(Conversation):
         yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, params)
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def lsp_notebook_document__did_open(self, params: lsp.DidOpenNotebookDocumentParams) -> _Steps:
+    def lsp_notebook_document__did_open(
+        self, params: lsp.DidOpenNotebookDocumentParams
+    ) -> Coroutine[Any, Any, None]:
         """Open a notebook: each of its cells is a document."""
         notebook, notebooks = params.notebook_document, self._server.documents.notebooks
         notebooks.close(notebook.uri)
         notebooks.splice(notebook.uri, 0, 0, _cells(notebook.cells))
-        yield from self._cells_changed(opened=params.cell_text_documents)
+        return self._cells_changed(params)
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def lsp_notebook_document__did_change(self, params: lsp.DidChangeNotebookDocumentParams) -> _Steps:
+    def lsp_notebook_document__did_change(
+        self, params: lsp.DidChangeNotebookDocumentParams
+    ) -> Coroutine[Any, Any, None]:
         """Add, remove and change cells of a notebook, all before the next message is read."""
         changes = params.change.cells or lsp.NotebookDocumentCellChanges()
         if (structure := changes.structure) is not None:
             array = structure.array
             notebooks, uri = self._server.documents.notebooks, params.notebook_document.uri
             notebooks.splice(uri, array.start, array.delete_count, _cells(array.cells or ()))
-        yield from self._cells_changed(
-            (structure and structure.did_open) or (),
-            [
-                lsp.DidChangeTextDocumentParams(one.document, one.changes)
-                for one in changes.text_content or ()
-            ],
-            [one.uri for one in (structure and structure.did_close) or ()],
-        )
+        return self._cells_changed(params)
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def lsp_notebook_document__did_close(self, params: lsp.DidCloseNotebookDocumentParams) -> _Steps:
+    def lsp_notebook_document__did_close(
+        self, params: lsp.DidCloseNotebookDocumentParams
+    ) -> Coroutine[Any, Any, None]:
         """Close a notebook with all its cells."""
         known = self._server.documents.notebooks.close(params.notebook_document.uri)
-        yield from self._cells_changed(closed=[*known, *(one.uri for one in params.cell_text_documents)])
-        yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(params.notebook_document.uri))
+        self.begin(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(params.notebook_document.uri))
+        return self._cells_changed(params, known)
 
     @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: lsp.ExecuteCommandParams) -> _Steps:
@@ -136,42 +139,79 @@ class Protocol(Conversation):
             documents.close(one)
             _log.error("%s is out of step with the client and closed until the client opens it again", one)
 
+    def is_slow(self, message: Message) -> bool:
+        """Return whether a message changes a large document, or is about documents while one of them is unread."""
+        documents, params = self._server.documents, message.body.get("params")
+        if message.method == lsp.TEXT_DOCUMENT_DID_CHANGE:
+            about = params.get("textDocument") if isinstance(params, dict) else None
+            return documents.is_large(str(about.get("uri"))) if isinstance(about, dict) else False
+        asks = message.method is not None and (message.id is not None or message.method.startswith("dg-lsp/"))
+        return asks and bool(documents.unread())
+
+    async def prepare(self, method: str, params: Any) -> None:
+        """Change the documents as a message says; read large ones, but between two changes."""
+        documents = self._server.documents
+        with suppress(UnknownDocument):  # which its handler is told
+            for work in self._texts(params):
+                documents.put(await self.in_thread(work))
+            self._done = params
+        if method != lsp.TEXT_DOCUMENT_DID_CHANGE:
+            for uri, document in documents.unread():
+                await self.in_thread(partial(document.read, uri))
+                documents.read((uri, document))
+
+    def _settle(self, params: Any) -> None:
+        """Change the documents as a message says, unless `prepare` has done so."""
+        done, self._done = self._done, None
+        if done is not params:
+            for work in self._texts(params):
+                self._server.documents.put(work())
+
+    def _texts(self, params: Any) -> Iterator[Callable[[], Opened]]:
+        """Yield functions, each of which opens or changes one document for `Documents.put`; any thread may call them.
+
+        Each result must be kept before the next one is made. Unknown documents of cells are ignored.
+        """
+        documents = self._server.documents
+        opened, changed, _ = _cell_texts(params)
+        if isinstance(params, lsp.DidOpenTextDocumentParams):
+            opened = [params.text_document]
+        for new in opened:
+            # A language that lsprotocol knows arrives as an enumeration's member.
+            language = str(getattr(new.language_id, "value", new.language_id))
+            yield partial(documents.opening, new.uri, language, new.version, new.text)
+        if isinstance(params, lsp.DidChangeTextDocumentParams):
+            about = params.text_document
+            change = documents.changing(about.uri, about.version)
+            yield lambda: change(changes_of(params.content_changes))
+        for one in changed:
+            with suppress(UnknownDocument):
+                change = documents.changing(one.text_document.uri, one.text_document.version)
+                yield lambda one=one, change=change: change(changes_of(one.content_changes))  # type: ignore[misc]
+
     def complete(self, record: dict[str, Any]) -> None:
         """Give a document whose version is missing the next one."""
         if isinstance(uri := record.get("uri"), str):
             record.setdefault("version", self._server.documents.next_version(uri))
 
-    def _open(self, new: lsp.TextDocumentItem) -> None:
-        # A language that lsprotocol knows arrives as an enumeration's member.
-        language = str(getattr(new.language_id, "value", new.language_id))
-        self._server.documents.open(new.uri, language, new.version, new.text)
+    async def _cells_changed(self, params: Any, closed: Sequence[str] = ()) -> None:
+        """Open, change and close documents of cells, all before any handler runs; unknown ones are ignored.
 
-    def _change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        document = params.text_document
-        self._server.documents.change(document.uri, document.version, changes_of(params))
-
-    def _cells_changed(
-        self,
-        opened: Sequence[lsp.TextDocumentItem] = (),
-        changed: Sequence[lsp.DidChangeTextDocumentParams] = (),
-        closed: Sequence[str] = (),
-    ) -> _Steps:
-        """Open, change and close documents of cells, all before any handler runs; unknown ones are ignored."""
-        documents = self._server.documents
-        for new in opened:
-            self._open(new)
-        for one in changed:
-            with suppress(UnknownDocument):
-                self._change(one)
-        gone = [uri for uri in dict.fromkeys(closed) if uri in documents.uris()]
-        for uri in gone:
+        Each handler runs by itself: none waits for another one, and none is left out if another one fails.
+        """
+        self._settle(params)
+        documents, (opened, changed, gone) = self._server.documents, _cell_texts(params)
+        known = {*documents.uris()}
+        closed = [uri for uri in dict.fromkeys((*closed, *gone)) if uri in known]
+        for uri in closed:
             documents.close(uri)
-        for uri in gone:
-            yield from self._registered(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(uri))
-        for new in opened:
-            yield from self._registered(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new))
-        for one in changed:
-            yield from self._registered(lsp.TEXT_DOCUMENT_DID_CHANGE, one)
+        calls: list[tuple[str, Any]] = [(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(uri)) for uri in closed]
+        calls += [(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new)) for new in opened]
+        calls += [(lsp.TEXT_DOCUMENT_DID_CHANGE, one) for one in changed]
+        for number, (method, told) in enumerate(calls, 1):
+            self.begin(method, told)
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _registered(self, method: str, *args: Any) -> _Steps:
         """Yield the registered handler of `method`, if there is one."""
@@ -217,9 +257,26 @@ def _closed(uri: str) -> lsp.DidCloseTextDocumentParams:
     return lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri))
 
 
-def changes_of(params: lsp.DidChangeTextDocumentParams) -> list[Change]:
-    """Return the changes of a notification without types of the protocol."""
-    return [_change(event) for event in params.content_changes]
+def _cell_texts(
+    params: Any,
+) -> tuple[Sequence[lsp.TextDocumentItem], Sequence[lsp.DidChangeTextDocumentParams], Sequence[str]]:
+    """Return the documents of cells that the params of a notebook open and change, and the uris of those they close."""
+    if isinstance(params, lsp.DidOpenNotebookDocumentParams):
+        return params.cell_text_documents, (), ()
+    if isinstance(params, lsp.DidCloseNotebookDocumentParams):
+        return (), (), [one.uri for one in params.cell_text_documents]
+    cells = params.change.cells if isinstance(params, lsp.DidChangeNotebookDocumentParams) else None
+    if cells is None:
+        return (), (), ()
+    changed = [lsp.DidChangeTextDocumentParams(one.document, one.changes) for one in cells.text_content or ()]
+    structure = cells.structure
+    closed = [one.uri for one in (structure and structure.did_close) or ()]
+    return (structure and structure.did_open) or (), changed, closed
+
+
+def changes_of(events: Sequence[lsp.TextDocumentContentChangeEvent]) -> list[Change]:
+    """Return changes of a notification without types of the protocol."""
+    return [_change(event) for event in events]
 
 
 def _change(event: lsp.TextDocumentContentChangeEvent) -> Change:

@@ -221,6 +221,7 @@ async def _converse(
             # Each handler runs to its first `await` before the next message is handled, so the snapshot that it takes
             # at its beginning is the document as the client saw it, and `exit` takes effect at once.
             await asyncio.sleep(0)
+            await protocol.room()
     finally:
         last_resort.start()
         for watch in watches:
