@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, S
 from contextlib import suppress
 from functools import partial
 from inspect import signature
+from itertools import chain
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -205,9 +206,11 @@ class Protocol(Conversation):
         closed = [uri for uri in dict.fromkeys((*closed, *gone)) if uri in known]
         for uri in closed:
             documents.close(uri)
-        calls: list[tuple[str, Any]] = [(lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(uri)) for uri in closed]
-        calls += [(lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new)) for new in opened]
-        calls += [(lsp.TEXT_DOCUMENT_DID_CHANGE, one) for one in changed]
+        calls: Iterator[tuple[str, Any]] = chain(
+            ((lsp.TEXT_DOCUMENT_DID_CLOSE, _closed(uri)) for uri in closed),
+            ((lsp.TEXT_DOCUMENT_DID_OPEN, lsp.DidOpenTextDocumentParams(new)) for new in opened),
+            ((lsp.TEXT_DOCUMENT_DID_CHANGE, one) for one in changed),
+        )
         for number, (method, told) in enumerate(calls, 1):
             self.begin(method, told)
             if number % _AT_ONCE == 0:

@@ -6,6 +6,7 @@ bytes; knows no method and no document.
 
 import asyncio
 import contextlib
+import gc
 import io
 import logging
 import os
@@ -163,6 +164,8 @@ def serve(server: Server) -> int:
     # Threads that parse share Python's lock with the reader, the writer and the event loop. With the default switch
     # interval of 5 ms a message that comes during a parse would wait for several turns.
     sys.setswitchinterval(0.001)
+    # What was imported stays, so the garbage collector, which holds the lock while it looks, need not look at it again.
+    gc.freeze()
     last_resort = LastResort(server.protocol.status)
     try:
         code = asyncio.run(_converse(server, *_take_over(sys.stdin.buffer, sys.stdout.buffer), last_resort))

@@ -1,0 +1,157 @@
+"""The event loop does not stand, whatever the size and the number of what a client sends."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.wire import HERE, Wire, frame, notification, request
+
+URI, LINE = "file:///w/long.py", "total = compute(alpha, beta, gamma)\n"
+BAR = 0.05  # seconds of processor time that the loop may spend in one go
+Message = dict[str, Any]
+
+
+@pytest.fixture
+def wire(runtime: Path) -> Iterator[Wire]:
+    """A server that tells how long its event loop was busy in one go."""
+    with Wire([sys.executable, str(HERE / "paced.py"), "scripted"]) as one:
+        one.initialize()
+        one.ask("begin", "dg-lsp/status", {})
+        one.ask("reset", "test/longest")
+        yield one
+
+
+def longest(wire: Wire, *messages: Message) -> float:
+    """Send `messages`; the longest time in which the loop could do nothing else, until all are handled."""
+    for message in messages:
+        wire.send(message)
+    found: list[float] = []
+    # What handlers have left to do comes after the answer.
+    for number in range(5):
+        found.append(wire.ask(f"longest {number}", "test/longest")["result"])
+        time.sleep(0.05)
+    assert "the handler of" not in wire.stderr
+    return max(found)
+
+
+def opened(text: str, uri: str = URI) -> Message:
+    document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+    return notification("textDocument/didOpen", {"textDocument": document})
+
+
+def changed(version: int, *changes: Message, uri: str = URI) -> Message:
+    about = {"uri": uri, "version": version}
+    return notification("textDocument/didChange", {"textDocument": about, "contentChanges": [*changes]})
+
+
+def inserted(line: int, column: int, text: str) -> Message:
+    at = {"line": line, "character": column}
+    return {"range": {"start": at, "end": at}, "text": text}
+
+
+def files(count: int, kind: int) -> Message:
+    changes = [{"uri": f"file:///w/gone/{n}.py", "type": kind} for n in range(count)]
+    return notification("workspace/didChangeWatchedFiles", {"changes": changes})
+
+
+def cells(count: int) -> list[Message]:
+    """A notebook that is opened, changed in each cell, and closed."""
+    uris = [f"vscode-notebook-cell:/w/long.ipynb#{n}" for n in range(count)]
+    texts = [{"uri": uri, "languageId": "python", "version": 1, "text": LINE} for uri in uris]
+    book = {"uri": "file:///w/long.ipynb", "notebookType": "jupyter-notebook", "version": 1}
+    given = {**book, "cells": [{"kind": 2, "document": uri} for uri in uris]}
+    content = [{"document": {"uri": uri, "version": 2}, "changes": [inserted(0, 0, "a")]} for uri in uris]
+    return [
+        notification("notebookDocument/didOpen", {"notebookDocument": given, "cellTextDocuments": texts}),
+        notification(
+            "notebookDocument/didChange",
+            {"notebookDocument": {**book, "version": 2}, "change": {"cells": {"textContent": content}}},
+        ),
+        notification(
+            "notebookDocument/didClose",
+            {"notebookDocument": book, "cellTextDocuments": [{"uri": uri} for uri in uris]},
+        ),
+    ]
+
+
+def ghost(msg_id: str, line: int, uri: str = URI) -> Message:
+    about = {"textDocument": {"uri": uri}, "position": {"line": line, "character": 8}}
+    return request(msg_id, "textDocument/inlineCompletion", {**about, "context": {"triggerKind": 2}})
+
+
+SENT: dict[str, list[Message]] = {
+    "8,000 deleted files": [files(8_000, 3)],
+    "20,000 changed files": [files(20_000, 2)],
+    "5,000 changes": [opened(LINE * 6_000), changed(2, *(inserted(n, 0, "y") for n in range(5_000)))],
+    "20,000 changes": [opened(LINE * 20_000), changed(2, *(inserted(n, 0, "y") for n in range(20_000)))],
+    "a text replaced as a whole": [opened(LINE * 50_000), changed(2, {"text": LINE * 60_000})],
+    "500 documents": [
+        *(opened(LINE * 20, f"file:///w/{n}.py") for n in range(500)),
+        ghost("a", 3, "file:///w/499.py"),
+        *(notification("textDocument/didClose", {"textDocument": {"uri": f"file:///w/{n}.py"}}) for n in range(500)),
+    ],
+    "a notebook of 1,000 cells": cells(1_000),
+    "keys in a long text": [
+        opened(LINE * 200_000),
+        *(
+            one
+            for n in range(2, 6)
+            for one in (changed(n, inserted(40_000 * n, 5, "x")), ghost(f"g{n}", 40_000 * n))
+        ),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SENT)
+def test_the_loop_does_not_stand(wire: Wire, what: str) -> None:
+    spent = longest(wire, *SENT[what])
+    print(f"{what}: {1000 * spent:.0f} ms")
+    assert spent < BAR
+
+
+def test_messages_behind_a_large_one_are_handled_in_order(wire: Wire) -> None:
+    """Changes and requests see the text that the client had, whichever of them a thread prepares."""
+    count = 3_000
+    many = [inserted(n, 0, "yy") for n in range(count)]
+    target = {"uri": URI, "name": "add", "version": 5}
+    wire.send(
+        opened(LINE * count),
+        changed(2, *many),
+        changed(3, inserted(0, 0, "z")),
+        changed(4, *many),
+        changed(5, {"text": "def add(a, b):\n    raise NotImplementedError\n"}),
+        request("fill", "workspace/executeCommand", {"command": "dg-lsp.fill", "arguments": [target]}),
+        changed(6, {"text": LINE * count}),
+    )  # fmt: skip
+    reply = wire.answer("fill")
+    # The last change may end the fill; it was begun for version 5 all the same.
+    assert reply.get("error", {}).get("code") == -32801 or reply["result"]["fill"], reply
+
+
+def test_a_cancel_overtakes_what_waits_behind_a_large_message(wire: Wire) -> None:
+    large = changed(2, *(inserted(n, 0, "y") for n in range(20_000)))
+    waiting = [ghost(f"w{n}", n) for n in range(3)]
+    cancels = [notification("$/cancelRequest", {"id": f"w{n}"}) for n in range(3)]
+    wire.send(opened(LINE * 20_000))
+    wire.ask("there", "dg-lsp/status", {})
+    wire.raw(b"".join(map(frame, (large, *waiting, *cancels))) + frame(ghost("last", 5)))
+    order = [wire.read()["id"] for _ in range(4)]
+    assert sorted(order) == ["last", "w0", "w1", "w2"] and order[-1] == "last"
+    errors = {m["id"]: m["error"]["code"] for m in wire.messages if "error" in m}
+    assert errors == {f"w{n}": -32800 for n in range(3)}
+
+
+def test_the_end_overtakes_what_waits_and_each_request_is_answered(wire: Wire) -> None:
+    wire.send(opened(LINE * 20_000))
+    wire.ask("there", "dg-lsp/status", {})
+    large = changed(2, *(inserted(n, 0, "y") for n in range(20_000)))
+    wire.send(large, ghost("a", 3), ghost("b", 4), request("end", "shutdown"), notification("exit"))
+    assert wire.wait() == 0
+    wire.rest()
+    ended = [m["id"] for m in wire.messages if "method" not in m and m["id"] in ("a", "b", "end")]
+    assert sorted(ended) == ["a", "b", "end"]
