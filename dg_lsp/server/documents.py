@@ -11,7 +11,16 @@ from itertools import islice, pairwise
 
 from dg_lsp.server.notebooks import Notebooks
 from dg_lsp.text.documents.bursts import LARGEST, Bursts
-from dg_lsp.text.documents.document import LINE_END, SURROGATE, UNITS, Document, Encoding, utf8
+from dg_lsp.text.documents.document import (
+    LINE_END,
+    SURROGATE,
+    UNITS,
+    Document,
+    Encoding,
+    has_surrogate,
+    pieces,
+    utf8,
+)
 from dg_lsp.text.documents.excluded import key_of
 from dg_lsp.text.documents.history import MOST, Changes, History, begun, splits_character, trimmed
 
@@ -401,8 +410,11 @@ class _Open:
 def _split(text: str) -> list[str]:
     """Return the lines of `text` with their line ends; after the last line end there is one more line."""
     if "\r" not in text:
-        *ended, last = text.split("\n")
-        return [*(f"{line}\n" for line in ended), last]
+        lines = [""]
+        for piece in pieces(text, "\n"):
+            *ended, last = piece.split("\n")
+            lines[-1:] = [*(f"{line}\n" for line in ended), last]
+        return lines
     starts = [0, *(end.end() for end in LINE_END.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(starts)]
 
@@ -426,7 +438,7 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
 
 def _paired(text: str, encoding: Encoding) -> str:
     """Return `text` with adjacent halves of surrogate pairs joined to characters, in UTF-16 only."""
-    if encoding != "utf-16" or SURROGATE.search(text) is None:
+    if encoding != "utf-16" or not has_surrogate(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 

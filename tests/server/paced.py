@@ -22,7 +22,7 @@ def measure() -> None:
         run(handle)
         _spent.append(time.thread_time() - began)
 
-    asyncio.events.Handle._run = timed  # type: ignore[method-assign]
+    asyncio.events.Handle._run = timed  # type: ignore[assignment, method-assign]
 
 
 async def longest(_: Any) -> float:

@@ -8,12 +8,8 @@ from dg_lsp.server.counts import REPORTED
 from dg_lsp.server.handlers.context import Context
 
 _LONGEST = 1_000_000  # characters of one use
-_WRONG = (
-    KeyError,
-    TypeError,
-    ValueError,
-    OverflowError,
-)  # errors for params that are wrong, or a document that is
+# Errors for params that are wrong, or a document that is.
+_WRONG = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 _log = logging.getLogger("dg_lsp.server")
 
 

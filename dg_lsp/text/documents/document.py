@@ -4,10 +4,11 @@ import os
 import re
 import stat
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import AnyStr, Literal
 
 from dg_lsp.text.documents.history import History, character_start
 from dg_lsp.text.languages.language import UnknownLanguage, language_of
@@ -15,6 +16,7 @@ from dg_lsp.text.languages.language import UnknownLanguage, language_of
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 LARGEST = 32 << 20  # bytes of a file that is read
+_PIECE = 1 << 20
 BOM = b"\xef\xbb\xbf"
 SURROGATE = re.compile("[\ud800-\udfff]")
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -41,6 +43,25 @@ def last_line(text: str) -> int:
 
 class DocumentError(ValueError):
     """A file or a position that cannot be used; the message names it and the fix."""
+
+
+def pieces(text: AnyStr, end: AnyStr) -> Iterator[AnyStr]:
+    """Yield the parts of `text`, each of about a million characters or bytes, cut behind an `end` if there is one.
+
+    What Python does with a large text in one go, no other thread can interrupt.
+    """
+    at = 0
+    while at + _PIECE < len(text) and (cut := text.rfind(end, at, at + _PIECE) + 1):
+        yield text[at:cut]
+        at = cut
+    yield text[at:] if at else text
+
+
+def has_surrogate(text: str) -> bool:
+    """Return whether half of a surrogate pair is in `text`."""
+    if text.isascii():
+        return False
+    return any(SURROGATE.search(text, at, at + _PIECE) for at in range(0, len(text), _PIECE))
 
 
 def utf8(text: str) -> bytes:
@@ -75,8 +96,11 @@ class Document:
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Of bytes, unlike of text, only LF, CRLF and CR end lines.
-        starts = list(accumulate(map(len, self.data.splitlines(keepends=True)), initial=0))
+        starts = [0]
+        for piece in pieces(self.data, b"\n"):
+            # Of bytes, unlike of text, only LF, CRLF and CR end lines.
+            ends = accumulate(map(len, piece.splitlines(keepends=True)), initial=starts.pop())
+            starts.extend(ends)
         if len(starts) > 1 and self.data[-1] not in b"\r\n":
             starts.pop()
         object.__setattr__(self, "line_starts", tuple(starts))
