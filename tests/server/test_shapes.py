@@ -63,7 +63,7 @@ ASKED: dict[str, Any] = {
         "arguments": [{"uri": URI, "name": "add", "version": 1, "seed": 1, "apply": False, "kind": "holes"}],
     },
 }  # fmt: skip
-ODD = (None, [], {}, "", "x", 0, -1, 1 << 40, 1.5, True, [None], [{}], [[]])
+ODD: tuple[Any, ...] = (None, [], {}, "", "x", 0, -1, 1 << 40, 1.5, True, [None], [{}], [[]])
 GONE = object()
 
 
