@@ -667,6 +667,22 @@ MUTANTS = (
         "tests/text/test_recent.py::test_lines_with_a_secret_and_those_in_another_language_are_left_out",
     ),
     Mutant(
+        5,
+        "an edit for a file that has changed meanwhile is sent",
+        "dg_lsp/server/workspace.py",
+        "            return found.state == document.state and self.documents.state(uri) is None\n",
+        "            return found is not None\n",
+        "tests/server/test_current.py::test_a_file_that_becomes_another_one_meanwhile_is_not_edited",
+    ),
+    Mutant(
+        11,
+        "a large message is read on the event loop",
+        "dg_lsp/server/rpc/conversation.py",
+        "message = data if len(data) > _LARGE else self._parsed(data)",
+        "message = self._parsed(data)",
+        "tests/server/test_loop.py::test_the_loop_does_not_stand",
+    ),
+    Mutant(
         12,
         "a cell of an excluded notebook is read",
         "dg_lsp/server/workspace.py",
@@ -678,8 +694,8 @@ MUTANTS = (
         12,
         "the cells of a closed notebook stay",
         "dg_lsp/server/rpc/protocol.py",
-        "        yield from self._cells_changed(closed=[*known, *(one.uri for one in params.cell_text_documents)])\n",
-        "        assert known is not None\n        yield from ()\n",
+        "        return self._cells_changed(params, known)\n",
+        "        return asyncio.sleep(0, known)\n",
         "tests/server/test_notebooks.py::test_a_closed_notebook_leaves_and_others_are_not_above",
     ),
     Mutant(

@@ -145,20 +145,28 @@ class Conversation(LanguageServerProtocol):
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _catch_up(self) -> None:
-        """Handle the messages that wait, each as soon as what comes before it is done."""
+        """Handle the messages that wait, one after another."""
         while self._behind:
-            first = self._behind[0]
-            if isinstance(first, bytes):
-                parsed, typed = await self.in_thread(partial(self._read, first))
-                self._behind[0] = parsed
-                await self._prepared(parsed, typed)
-            elif first is not None and self.is_slow(first):
-                await self._prepared(first, partial(self._params, first))
-            elif first is not None:
-                self._take(first)
+            try:
+                await self._first()
+            except Exception as error:
+                # The others must not wait for ever.
+                log_failure("a message", error)
             self._behind.popleft()
             # The handler takes its snapshot before the next message is handled.
             await asyncio.sleep(0)
+
+    async def _first(self) -> None:
+        """Handle the first message that waits, if need be once a thread has prepared it."""
+        first = self._behind[0]
+        if isinstance(first, bytes):
+            parsed, typed = await self.in_thread(partial(self._read, first))
+            self._behind[0] = parsed
+            await self._prepared(parsed, typed)
+        elif first is not None and self.is_slow(first):
+            await self._prepared(first, partial(self._params, first))
+        elif first is not None:
+            self._take(first)
 
     def _read(self, data: bytes) -> tuple[Message | None, Typed]:
         """Return the large message in `data`, and its params; any thread may call this."""
@@ -172,7 +180,7 @@ class Conversation(LanguageServerProtocol):
     async def _prepared(self, message: Message | None, typed: Typed) -> None:
         """Prepare the first message that waits, and handle it unless it was cancelled meanwhile."""
         if message is not None and message.method is not None:
-            with suppress(Exception):  # what is wrong is told by `_take`
+            with suppress(Exception):  # what is wrong is reported by `_take`
                 await self.prepare(message.method, typed())
         if (first := self._behind[0]) is not None:
             assert first is message

@@ -43,7 +43,7 @@ class Protocol(Conversation):
 
     ignored = (UnknownDocument,)
     client_seen = False
-    _done: Any = None  # the params of the message whose texts `prepare` has settled
+    _done: Any = None  # the params of the message whose texts `prepare` has put
     _server: "Server"
 
     @lsp_method(lsp.INITIALIZE)
@@ -152,7 +152,7 @@ class Protocol(Conversation):
     async def prepare(self, method: str, params: Any) -> None:
         """Change the documents as a message says; read large ones, but between two changes."""
         documents = self._server.documents
-        with suppress(UnknownDocument):  # which its handler is told
+        with suppress(UnknownDocument):  # which its handler reports
             for work in self._texts(params):
                 documents.put(await self.in_thread(work))
             self._done = params
