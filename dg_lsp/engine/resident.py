@@ -9,9 +9,11 @@ import os
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 
@@ -30,6 +32,9 @@ from dg_lsp.text.messages import Draft, Fill, Infill, Status
 _PATIENCE = 60.0
 _LAST_WORD = 5.0  # seconds that a silent process has to answer before it is killed
 HUNG = "the engine hung and was ended; the next request starts it again"
+CRASHED = "the engine crashed when it read this text, which is not sent again until it changes"
+_CRASH = b"Fatal Python error"  # what the log of an engine says of a crash, and of no other end
+_TEXTS = 64  # texts that crashed an engine, as hashes
 
 
 class ResidentEngine:
@@ -45,18 +50,26 @@ class ResidentEngine:
         self._listening: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()
         self._backoff = Backoff(first=0.0)
+        self._fatal = deque[bytes](maxlen=_TEXTS)
 
     def exclude(self, globs: tuple[str, ...]) -> None:
         """Keep the text of files that `globs` name on this machine from now on."""
         self._settings = replace(self._settings, exclude=globs)
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels."""
+        """Yield Drafts, then one Fill; start the engine if there is none. Closing the generator cancels.
+
+        A text that has crashed an engine is not sent again.
+        """
+        if self._fatal and _hash(request) in self._fatal:
+            raise EngineError(CRASHED)
         if self._settings.engine_url:
             check_leaving(request, self._settings.exclude)
         if (wait := self._backoff.left) > 0:
             raise EngineError(f"{self._backoff.why} (it is tried again in {wait:.0f} s)")
         request, count, answered = replace(request, window=self._window), self._backoff.count, False
+        log = self._connected()[1].log
+        known = _size(log)
         for again in (False, True):
             try:
                 if again:
@@ -74,6 +87,10 @@ class ResidentEngine:
                 if answered or again:
                     raise EngineDied(HUNG) from error
             except (EngineAbsent, EngineFailed, EngineDied) as error:
+                if _has_crashed(log, known):
+                    self._fatal.append(_hash(request))
+                    self._fail(error, count)
+                    raise EngineDied(CRASHED) from error
                 if again or not isinstance(error, EngineAbsent):
                     self._fail(error, count)
                     raise
@@ -266,8 +283,8 @@ class _Started:
 
 def _spawn(settings: Settings, address: Address) -> _Started:
     """Start an engine process for `settings`, with its output in the log file."""
-    # The socket is named, because another version of dg-lsp may have another rule for it.
-    command = ["-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
+    # The log tells of a crash. The socket is named, because another version of dg-lsp may have another rule for it.
+    command = ["-X", "faulthandler", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
     # A folder is named from the root, as the engine runs elsewhere. Our own names and the hub's are no folders of here.
     checkpoint, folder = named(settings.checkpoint), folder_of(settings.checkpoint)
     if checkpoint not in (EMBEDDED, *OFFERED) and not is_hub_name(checkpoint) and folder.is_dir():
@@ -315,6 +332,28 @@ async def _taken(path: Path) -> AbstractContextManager[object]:
                 f"the folder {path.parent} cannot hold a lock ({error.strerror}); set DG_LSP_RUNTIME_DIR to a folder "
                 "on a disk of this machine"
             ) from error
+
+
+def _hash(request: Infill) -> bytes:
+    """Return a hash of the text around the gaps of `request`, wherever in it these are."""
+    text = "".join((request.language, request.prefix, *request.between, request.suffix))
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _size(log: Path) -> int:
+    """Return the size of the file `log`; 0 if there is none."""
+    try:
+        return log.stat().st_size
+    except OSError:
+        return 0
+
+
+def _has_crashed(log: Path, known: int) -> bool:
+    """Return whether `log` tells of a crash behind its first `known` bytes."""
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(known)
+        return _CRASH in file.read()
+    return False
 
 
 def _last_line(log: Path) -> str:

@@ -16,5 +16,9 @@ class OutOfTime(NoGap):
 class Unreadable(OutOfTime):
     """A parser cannot read one text in time; a smaller part of the text may be read in the time that remains."""
 
-    def __init__(self) -> None:
-        super().__init__(SLOW)
+    def __init__(self, why: str = SLOW) -> None:
+        super().__init__(why)
+
+
+class TooDeep(Unreadable):
+    """A parser would write past the end of its memory, and end the process, if it read one text."""

@@ -411,6 +411,26 @@ async def open_requests(engine: ResidentEngine, count: int) -> list[asyncio.Task
     return tasks
 
 
+def test_a_text_that_crashed_the_engine_is_not_sent_again_until_it_changes(runtime: Path) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        await engine.start()
+        process = (await status_of(engine)).process
+        with pytest.raises(EngineDied, match="crashed when it read this text"):
+            async with aclosing(engine.infill(REQUEST)) as events:
+                await anext(events)
+                os.kill(process, signal.SIGSEGV)
+                async for _ in events:
+                    pass
+        # Wherever the cursor is in it; and no process is started for it.
+        for same in (REQUEST, replace(REQUEST, prefix="x", suffix=" = \n", kind="statement")):
+            with pytest.raises(EngineError, match="not sent again until it changes"):
+                await first_of(engine, same)
+        assert not engines(runtime)
+        assert isinstance(await first_of(engine, replace(REQUEST, prefix="y = ")), Draft)
+
+    with_engine(SLOW, work)
+
+
 def test_one_death_is_one_failure_however_many_requests_are_open(runtime: Path) -> None:
     reported: list[Status] = []
 

@@ -14,7 +14,7 @@ from dg_lsp.text.fills.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.text.fills.site import Site
 from dg_lsp.text.gaps.plain import REACH, open_at
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.reasons import Unreadable
+from dg_lsp.text.reasons import TooDeep, Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS
 from dg_lsp.text.syntax.lexer import leading, line_start
 from dg_lsp.text.syntax.misplaced import new_misplaced
@@ -44,7 +44,7 @@ def harm_between(site: Site, fill: bytes) -> str:
     if name := _open_element(site, fill):
         return f"a missing end of `{name.decode()}`"
     # 3.
-    if language.tree is None or len(before) + len(after) > PARSED:
+    if not _is_parsed(language, before, after):
         return ""
     tree, first = _filled(language, before, fill, after), site.line
     last = len(before + fill) + _LINE.match(after).end()  # type: ignore[union-attr]  # it matches nothing, too
@@ -57,6 +57,17 @@ def harm_between(site: Site, fill: bytes) -> str:
     new = tree.root_node, (len(before), len(before + fill))
     old = _tree(language, before, after).root_node, (len(before), len(before))
     return "a statement that cannot be here" if new_misplaced(language, new, old) else ""
+
+
+def _is_parsed(language: Language, before: bytes, after: bytes) -> bool:
+    """Return whether a grammar reads the text around a gap; where none does, tokens must do."""
+    if language.tree is None or len(before) + len(after) > PARSED:
+        return False
+    try:
+        _tree(language, before, after)
+    except TooDeep:
+        return False
+    return True
 
 
 def _open_element(site: Site, fill: bytes) -> bytes:

@@ -18,6 +18,7 @@ from tree_sitter import Node, Tree
 from dg_lsp.text.budget import check, unbilled
 from dg_lsp.text.languages.macros import Macros, blanked, read_macros, with_names
 from dg_lsp.text.languages.recovery import is_endless, parse, parse_until_broken
+from dg_lsp.text.languages.scanners import Scanner, check_depth, with_short_names
 from dg_lsp.text.languages.words import Plain, Quotes, Words, read_facts
 from dg_lsp.text.messages import KINDS
 from dg_lsp.text.reasons import Unreadable
@@ -65,7 +66,8 @@ class Language:
     text. builtins: the names that every file may use. leaves: first words of statements behind which editors indent
     less. macros: the text that the parser reads as blanks. rooms: the header of some function, which a block has, too,
     and of some class. names: where names are written, by the keys of the table [names]. plain: the facts of a plain
-    language. tree: the grammar and the query; None in a plain language whose grammar is not installed.
+    language. scanner: what the grammar's scanner can hold. tree: the grammar and the query; None in a plain language
+    whose grammar is not installed.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Language:
     rooms: Mapping[Owner, bytes]
     names: Mapping[str, frozenset[str]]
     plain: Plain
+    scanner: Scanner
     tree: tuple[tree_sitter.Language, tree_sitter.Query] | None
 
     @property
@@ -130,16 +133,27 @@ class Language:
         return frozenset(word.decode() for word in (*self.builtins, *self.keywords))
 
     def parse(self, data: bytes) -> Tree:
-        """The tree of `data`; OutOfTime is raised where that takes longer than the budget allows."""
+        """Return the tree of `data`.
+
+        Raises:
+            OutOfTime: that takes longer than the budget allows (Unreadable: than this text may take).
+            TooDeep: the parser cannot hold what is open in it.
+        """
         text = self.readable(data)
+        check_depth(self.scanner, text)
         if self.words.ends[0] == b";" and is_endless(text):
             raise Unreadable
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return parse(tree_sitter.Parser(self.grammar), text)
 
     def readable(self, data: bytes) -> bytes:
-        """`data` as the parser reads it: with blanks for macros and most open comments, and LF for a CR without LF."""
+        """Return `data` as the parser reads it, and of the same length.
+
+        It has blanks for macros, most open comments and, in a large text, the names of heredocs, and LF for a CR without
+        LF.
+        """
         text = blanked(self.macros, data) if self.macros.kinds else data
+        text = with_short_names(self.scanner, text)
         return _few_open(self.block_comments, _rows(text))
 
     def reparse(
@@ -164,6 +178,7 @@ class Language:
         stop = start + len(text)
         whole = data[:start] + text + data[end:]
         old, new = self.readable(data), self.readable(whole)
+        check_depth(self.scanner, new)
         if old[:start] != new[:start] or old[end:] != new[stop:]:
             # Text outside of the span is a macro now, or none any more.
             start, end, stop = 0, len(old), len(new)
@@ -236,6 +251,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         rooms=dict(zip(OWNERS, (rooms["function"], rooms["class"], rooms["function"]), strict=True)),
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
         plain=read_facts(Plain, facts.get("plain", {})),
+        scanner=read_facts(Scanner, facts.get("scanner", {})),
         tree=_tree(folder),
     )
 

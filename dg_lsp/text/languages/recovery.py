@@ -91,8 +91,12 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
     """Return the tree of `data`; raise _Broken where every reading has an error before the offset `sound`."""
 
     # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
-    def read(at: int, _: object) -> bytes:
-        return data[at : at + _CHUNK]
+    # The binding never lets go of what it is given, so that is one object, which is empty in the end.
+    chunk = bytearray()
+
+    def read(at: int, _: object) -> bytearray:
+        chunk[:] = data[at : at + _CHUNK]
+        return chunk
 
     errors = _Errors(parser, data)
     with working() as work:
@@ -108,6 +112,7 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             raise cause from None
         finally:
             errors.close()
+            chunk.clear()
     return tree
 
 
