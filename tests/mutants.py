@@ -46,6 +46,7 @@ class Mutant:
 LAW = "tests/model/test_law.py::"
 BUDGET = "tests/text/test_budget.py::"
 GUARD = "tests/text/test_guard.py::"
+SCANNERS = "tests/text/test_scanners.py::"
 PRIVACY = "tests/server/test_privacy.py::"
 MUTANTS = (
     Mutant(
@@ -793,6 +794,46 @@ MUTANTS = (
         "fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)",
         "pass",
         "tests/text/test_files.py::test_another_process_is_told_who_holds_the_copy",
+    ),
+    Mutant(
+        11,
+        "a text is parsed that the grammar's scanner cannot hold",
+        "dg_lsp/text/languages/language.py",
+        "text = self.readable(data)\n        check_depth(self.scanner, text)",
+        "text = self.readable(data)",
+        SCANNERS + "test_no_deep_text_ends_the_process_that_reads_it",
+    ),
+    Mutant(
+        11,
+        "an edit is parsed that the grammar's scanner cannot hold",
+        "dg_lsp/text/languages/language.py",
+        "        check_depth(self.scanner, new)\n",
+        "",
+        SCANNERS + "test_no_edit_that_makes_a_text_deep_ends_the_process",
+    ),
+    Mutant(
+        11,
+        "many names of heredocs stay long",
+        "dg_lsp/text/languages/language.py",
+        "text = with_short_names(self.scanner, text)",
+        "pass",
+        SCANNERS + "test_no_deep_text_ends_the_process_that_reads_it",
+    ),
+    Mutant(
+        11,
+        "each parse keeps its text for ever",
+        "dg_lsp/text/languages/recovery.py",
+        "chunk.clear()",
+        "pass",
+        SCANNERS + "test_a_parse_keeps_no_memory",
+    ),
+    Mutant(
+        11,
+        "a text that crashed the engine is sent again",
+        "dg_lsp/engine/resident.py",
+        "if self._fatal and _hash(request) in self._fatal:",
+        "if False:",
+        "tests/engine/test_resident.py::test_a_text_that_crashed_the_engine_is_not_sent_again_until_it_changes",
     ),
 )
 

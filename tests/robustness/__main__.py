@@ -1,8 +1,9 @@
 """The suite at full length: prints its table, a row as soon as it is known.
 
-    python -m tests.robustness [--only NAME,...] [--share 0.1] [--soak 20m]
+    python -m tests.robustness [--only NAME,...] [--share 0.1] [--soak 20m] [--depths COUNT]
 
---share makes all but the soak shorter. Bars of time hold on an idle machine only.
+--share makes all but the soak shorter; --depths 100000 reads so many texts of each grammar, which takes a day. Bars of
+time hold on an idle machine only.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from tests.robustness.bad_files import bad_files
+from tests.robustness.depths import depths
 from tests.robustness.edits import edits
 from tests.robustness.endings import endings
 from tests.robustness.faults import faults
@@ -35,6 +37,7 @@ FULL: dict[Callable[[int], Row], int] = {
     bad_files: 5,
     slow_files: 3,
     grammars: 2_000,
+    depths: 1_500,
     growth: 20_000,
 }
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -49,7 +52,10 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(names), help=", ".join(names))
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--soak", default="20m", metavar="TIME", help="such as 90s, 20m or 2h")
+    parser.add_argument("--depths", type=int, metavar="COUNT", help="texts of each grammar for depths")
     arguments = parser.parse_args()
+    if arguments.depths:
+        FULL[depths] = arguments.depths
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     chosen, bad = arguments.only.split(","), 0
     print(HEAD)

@@ -29,19 +29,39 @@ ROOT = Path(__file__).resolve().parents[2]
 HANG = 60.0  # seconds of silence after which a child is killed: it starts, or reads, on a busy machine
 SLOW = 2.0  # seconds of processor time for one text and an edit of it
 MEMORY = 1_000_000  # kilobytes of a child
-_BUDGET = 0.1  # seconds of processor time that one text may spend
+_BUDGET = 0.05  # seconds of processor time that one text may spend
 _LARGEST = 150_000  # bytes of a text
+_UNEDITED = 0.6  # the share of texts without an edit
 _MOST = 3_000  # times that a token is repeated
 _SHRINKS = 300  # attempts to make a text that ends a process smaller
 # What opens something in one language or another, beside the tokens of its own grammar.
 OPENERS = (
     *("- ", "? ", ": ", "a: ", "- a: ", "|\n ", ">\n ", "--- ", "&a ", "!t ", "%TAG ", "\ufeff"),
     *("<<A ", "<<-A\n", "<<~A\n", '<<"A"\n', "<<<A\n", "<<<'A'\n", "<<" + "A" * 255 + " "),
-    *('r#"', "r##", "R\"a(", "[==[", "--[[", "$a$", '$"{', '$$"""', '"""', "'''", '"#{', "`${", 'f"{', '"${'),
-    *('#"', "<a>", "<a b=", "<div><p>", "<!--", "</a>", "<?php ", "%w(", "%q<", ":\"", "/*", "if x:\n", "{{", "[["),
+    *('r#"', "r##", 'R"a(', "[==[", "--[[", "$a$", '$"{', '$$"""', '"""', "'''", '"#{', "`${", 'f"{', '"${'),
+    *(
+        '#"',
+        "<a>",
+        "<a b=",
+        "<div><p>",
+        "<!--",
+        "</a>",
+        "<?php ",
+        "%w(",
+        "%q<",
+        ':"',
+        "/*",
+        "if x:\n",
+        "{{",
+        "[[",
+    ),
     *("\\\n", "\r\n", "\r", "\0", "\f", "\u00a0", "\U0001f642"),
 )
-CLOSERS = ("", "", ")", "]", "}", ">", '"', "'", "\n", "\nA\n", "end ", "}\"", "</a>")
+CLOSERS = ("", "", ")", "]", "}", ">", '"', "'", "\n", "\nA\n", "end ", '}"', "</a>")
+
+
+# A text of some tokens, repeated so many times.
+Shape = Callable[[tuple[str, ...], int, random.Random], str]
 
 
 @dataclass(slots=True)
@@ -83,15 +103,24 @@ def parsed_languages() -> tuple[str, ...]:
 def text_of(language: Language, seed: int, number: int) -> bytes:
     """Return text `number` of a seed, the same in every process: each token by itself first, then random ones."""
     chance, words = random.Random(f"depths:{language.name}:{seed}:{number}"), tokens(language)
-    kinds = len(SHAPES)
-    if number < kinds * len(words):
-        text = SHAPES[number % kinds]((words[number // kinds],), _MOST, chance)
+    alone = _alone(language, seed)
+    if number < len(alone):
+        shape, word = alone[number]
+        text = shape((word,), _MOST, chance)
     elif number % 4:
         units = tuple(chance.choice(words) for _ in range(chance.randint(1, 4)))
-        text = chance.choice(SHAPES)(units, int(math.exp(chance.uniform(0, math.log(_MOST)))), chance)
+        text = chance.choice(SHAPES)(units, int(_MOST ** chance.random()), chance)
     else:
         text = "".join(_soup(words, chance))
     return text.encode("utf-8", "replace")[:_LARGEST]
+
+
+@cache
+def _alone(language: Language, seed: int) -> list[tuple[Shape, str]]:
+    """Return each token in each shape, in an order of the seed's own."""
+    pairs = [(shape, word) for word in tokens(language) for shape in SHAPES]
+    random.Random(seed).shuffle(pairs)
+    return pairs
 
 
 @cache
@@ -119,7 +148,7 @@ def _rising(units: tuple[str, ...], times: int, chance: random.Random) -> str:
     """Return the units on lines that are indented deeper and deeper."""
     blank, end = chance.choice((" ", " ", "  ", "\t")), chance.choice(("\n", "\r\n", "\r"))
     lines = (blank * n + "".join(units) for n in range(min(times, 800)))
-    return end.join(lines) + end + blank * min(times, 800) + chance.choice(('a = "b"', "a", f'f"{{"', ""))
+    return end.join(lines) + end + blank * min(times, 800) + chance.choice(('a = "b"', "a", 'f"{', ""))
 
 
 def _nested(units: tuple[str, ...], times: int, chance: random.Random) -> str:
@@ -128,13 +157,7 @@ def _nested(units: tuple[str, ...], times: int, chance: random.Random) -> str:
     return (between + "".join(units)) * times
 
 
-SHAPES: tuple[Callable[[tuple[str, ...], int, random.Random], str], ...] = (
-    _line,
-    _spaced,
-    _lines,
-    _rising,
-    _nested,
-)
+SHAPES: tuple[Shape, ...] = (_line, _spaced, _lines, _rising, _nested)
 
 
 def _soup(words: tuple[str, ...], chance: random.Random) -> Iterator[str]:
@@ -148,6 +171,8 @@ def read(language: Language, data: bytes, chance: random.Random) -> None:
     """Parse `data`, query its tree, and parse it again after an edit, as requests do."""
     with suppress(OutOfTime), within(_BUDGET):
         tree = language.parse(data)
+        if chance.random() < _UNEDITED:
+            return
         language.captures(tree.root_node)
         start = chance.randint(0, len(data))
         end = min(len(data), start + chance.choice((0, 0, 1, 40)))
@@ -175,11 +200,14 @@ def _read_some(name: str, seed: int, numbers: range, found: Found) -> int:
                 found.texts += 1
             else:
                 (found.slow if kind == "slow" else found.large).append(_shown(name, seed, int(number)))
-        child.kill() if not ready else None
+        if not ready:
+            child.kill()
         if child.wait() == 0:
             return numbers.stop
     how = "ended" if ready else "hung"
-    found.dead.append(f"{how} ({child.returncode}) {_shown(name, seed, current)}; {smallest(name, seed, current)!r}")
+    found.dead.append(
+        f"{how} ({child.returncode}) {_shown(name, seed, current)}; {smallest(name, seed, current)!r}"
+    )
     return current + 1
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.processes import engines, own_runtime
 from tests.robustness.bad_files import bad_files
+from tests.robustness.depths import depths
 from tests.robustness.edits import edits
 from tests.robustness.endings import endings
 from tests.robustness.faults import FAULTS, URI, faults, lift, no_memory
@@ -28,6 +29,7 @@ SHORT: dict[str, Callable[[], Row]] = {
     "bad_files": lambda: bad_files(1),
     "slow_files": lambda: slow_files(1),
     "grammars": lambda: grammars(4),
+    "depths": lambda: depths(15),
     "together": lambda: together(1),
     "endings": lambda: endings(1),
     "growth": lambda: growth(300),

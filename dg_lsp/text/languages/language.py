@@ -149,8 +149,8 @@ class Language:
     def readable(self, data: bytes) -> bytes:
         """Return `data` as the parser reads it, and of the same length.
 
-        It has blanks for macros, most open comments and, in a large text, the names of heredocs, and LF for a CR without
-        LF.
+        It has blanks for macros, most open comments and, in a large text, the names of heredocs; and LF for a CR
+        without LF.
         """
         text = blanked(self.macros, data) if self.macros.kinds else data
         text = with_short_names(self.scanner, text)

@@ -91,10 +91,13 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
     """Return the tree of `data`; raise _Broken where every reading has an error before the offset `sound`."""
 
     # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
-    # The binding never lets go of what it is given, so that is one object, which is empty in the end.
-    chunk = bytearray()
+    # The parser never lets go of what it is given, so that is one object, which is empty in the end. A node takes its
+    # text from here, too, and reads bytes only.
+    chunk, parsing = bytearray(), True
 
-    def read(at: int, _: object) -> bytearray:
+    def read(at: int, _: object) -> bytes | bytearray:
+        if not parsing:
+            return data[at : at + _CHUNK]
         chunk[:] = data[at : at + _CHUNK]
         return chunk
 
@@ -112,6 +115,7 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             raise cause from None
         finally:
             errors.close()
+            parsing = False
             chunk.clear()
     return tree
 

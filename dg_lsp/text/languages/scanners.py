@@ -58,15 +58,15 @@ def _indented_levels(data: bytes) -> int:
     However badly the text is read, each level is deeper than the one around it, so that there are no more than
     different indentations. A backslash alone joins the next line to its own, so that each may make one more.
     """
-    starts = _INDENTED.findall(data)
+    starts: list[bytes] = _INDENTED.findall(data)
     return len(set(starts)) + sum(start.endswith(b"\\") for start in starts)
 
 
 def _marked_levels(marks: tuple[bytes, ...], data: bytes) -> int:
     """Return at least the most levels that `marks` and indentation open at once, such as 6 for `- a: b`.
 
-    1. A mark opens its own level and one for the key in front of it, and a line two more; they are closed by a line that
-    is indented less or as much.  2. A line that begins with a tab closes none.  3. A comment has no levels, but may be
+    1. A mark opens its own level and one for the key in front of it, and a line two more; a line that is indented less
+    or as much closes them.  2. A line that begins with a tab closes none.  3. A comment has no levels, but may be
     read as something else in broken text; of those that are indented alike one is.
     """
     opened, most, noted = list[tuple[int, int]](), 0, dict[int, int]()
