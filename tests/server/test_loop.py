@@ -1,5 +1,8 @@
 """The event loop does not stand, whatever the size and the number of what a client sends."""
 
+import asyncio
+import json
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -8,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.server.documents import Change, Documents
+from dg_lsp.server.rpc.protocol import Server
+from dg_lsp.text.documents.document import Document
 from tests.server.wire import HERE, Wire, frame, notification, request
 
 URI, LINE = "file:///w/long.py", "total = compute(alpha, beta, gamma)\n"
 BAR = 0.05  # seconds of processor time that the loop may spend in one go
+AT = {"line": 0, "character": 0}
 Message = dict[str, Any]
 
 
@@ -133,6 +140,25 @@ def test_messages_behind_a_large_one_are_handled_in_order(wire: Wire) -> None:
     assert reply.get("error", {}).get("code") == -32801 or reply["result"]["fill"], reply
 
 
+def test_keys_in_a_long_text_are_applied_in_order_while_requests_wait(wire: Wire) -> None:
+    wire.send(opened(LINE * 40_000))
+    count = 60
+    for number in range(count):
+        wire.send(changed(number + 2, inserted(0, 0, "é" if number % 2 else "y")))
+        if number % 7 == 0:
+            wire.send(ghost(f"g{number}", 1))
+        if number % 5 == 0:
+            time.sleep(0.03)
+    target = {"uri": URI, "range": {"start": AT, "end": AT}, "version": count + 1}
+    wire.ask("fill", "workspace/executeCommand", {"command": "dg-lsp.fill", "arguments": [target]})
+    for number in range(0, count, 7):
+        assert any(m.get("id") == f"g{number}" for m in wire.messages), "each request is answered"
+    old = {"command": "dg-lsp.fill", "arguments": [{**target, "version": 1}]}
+    why = wire.ask("wrong", "workspace/executeCommand", old)
+    assert f"at version {count + 1}, not 1" in why["result"]["why"]
+    assert "failed" not in wire.stderr and "never retrieved" not in wire.stderr
+
+
 def test_a_cancel_overtakes_what_waits_behind_a_large_message(wire: Wire) -> None:
     large = changed(2, *(inserted(n, 0, "y") for n in range(20_000)))
     waiting = [ghost(f"w{n}", n) for n in range(3)]
@@ -155,3 +181,62 @@ def test_the_end_overtakes_what_waits_and_each_request_is_answered(wire: Wire) -
     wire.rest()
     ended = [m["id"] for m in wire.messages if "method" not in m and m["id"] in ("a", "b", "end")]
     assert sorted(ended) == ["a", "b", "end"]
+
+
+def test_a_message_that_comes_just_as_the_last_one_is_done_is_handled_by_one_task(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> Document | None:
+        server = Server("small", "1")
+        protocol, server.protocol._initialized = server.protocol, True
+        server.documents.open(URI, "python", 1, LINE * 40_000)
+        for version in range(2, 7):
+            protocol.handle_body(json.dumps(changed(version, inserted(0, 0, "y"))).encode())
+            while protocol._behind:
+                await asyncio.sleep(0)
+        while protocol._tasks:
+            await asyncio.sleep(0)
+        await protocol.close()
+        return server.documents.snapshot(URI)
+
+    document = asyncio.run(scenario())
+    assert document and document.version == 6 and document.data.startswith(b"yyyyytotal")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_messages_of_all_sizes_give_the_text_that_the_client_has(seed: int) -> None:
+    """Small, large and slow ones, in a text that becomes large and small again, with requests between them."""
+    rng = random.Random(seed)
+    reference = Documents()
+    reference.open(URI, "python", 1, LINE * 25_000)
+
+    def event() -> tuple[Message, Change]:
+        at, text = (rng.randrange(20_000), rng.randrange(9)), rng.choice(["y", "é\n", "\n" * 9])
+        return inserted(*at, text), ((at, at), text)
+
+    async def scenario() -> bytes:
+        server = Server("small", "1")
+        protocol, server.protocol._initialized = server.protocol, True
+        protocol.handle_body(json.dumps(opened(LINE * 25_000)).encode())
+        for version in range(2, 40):
+            pairs = [event() for _ in range(rng.choice((0, 1, 1, 2, 300, 1_500)))]
+            if rng.random() < 0.2:
+                text = LINE * rng.choice((25_000, 40_000))
+                pairs.append(({"text": text}, (None, text)))
+            protocol.handle_body(json.dumps(changed(version, *(one for one, _ in pairs))).encode())
+            reference.change(URI, version, [change for _, change in pairs])
+            if rng.random() < 0.3:
+                protocol.handle_body(json.dumps(request(version, "textDocument/hover", {})).encode())
+            for _ in range(rng.choice((0, 1, 2, 5, 50))):
+                await asyncio.sleep(0)
+        while protocol._tasks:
+            await asyncio.sleep(0.001)
+        await protocol.close()
+        found = server.documents.snapshot(URI)
+        assert found and found.version == 39
+        return found.data
+
+    found = asyncio.run(scenario())
+    expected = reference.snapshot(URI)
+    assert expected is not None and found == expected.data

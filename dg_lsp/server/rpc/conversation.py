@@ -53,7 +53,7 @@ class Conversation(LanguageServerProtocol):
         self._initialized = False
         self._live: dict[MsgId, _InFlight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        # The first one is being prepared, and None once it was cancelled.
+        # The first one is being prepared, and None once it was cancelled or is handled.
         self._behind: deque[Message | bytes | None] = deque()
         self._thread = ThreadPoolExecutor(1, "messages")
 
@@ -152,9 +152,10 @@ class Conversation(LanguageServerProtocol):
             except Exception as error:
                 # The others must not wait for ever.
                 log_failure("a message", error)
-            self._behind.popleft()
-            # The handler takes its snapshot before the next message is handled.
+            # It keeps its place, so that the next ones wait until its handler has taken its snapshot.
+            self._behind[0] = None
             await asyncio.sleep(0)
+            self._behind.popleft()
 
     async def _first(self) -> None:
         """Handle the first message that waits, if need be once a thread has prepared it."""
@@ -164,18 +165,22 @@ class Conversation(LanguageServerProtocol):
             self._behind[0] = parsed
             await self._prepared(parsed, typed)
         elif first is not None and self.is_slow(first):
-            await self._prepared(first, partial(self._params, first))
+            await self._prepared(first, self._typed(first))
         elif first is not None:
             self._take(first)
 
     def _read(self, data: bytes) -> tuple[Message | None, Typed]:
         """Return the large message in `data`, and its params; any thread may call this."""
         message = self._parsed(data)
+        return message, self._typed(message) if message else lambda: None
+
+    def _typed(self, message: Message) -> Typed:
+        """Read the params of a message once: what `prepare` and the handler get is the same object."""
         try:
-            params = self._params(message) if message else None
+            params = self._params(message)
         except Exception as error:
-            return message, partial(_fail_with, error)
-        return message, lambda: params
+            return partial(_fail_with, error)
+        return lambda: params
 
     async def _prepared(self, message: Message | None, typed: Typed) -> None:
         """Prepare the first message that waits, and handle it unless it was cancelled meanwhile."""
