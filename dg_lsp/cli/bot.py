@@ -2,13 +2,13 @@
 
 import argparse
 import asyncio
+import functools
 import json
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,34 +16,38 @@ from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
 from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
-from dg_lsp.cli.trial import Interrupted, Judge, Ran, Saved
+from dg_lsp.cli.trial import Interrupted, Judge, Partial, Ran, Saved, take_partial_back
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
 from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.documents.files import ENDING, check_free, kept_of, write_whole
+from dg_lsp.text.documents.files import ENDING, FileError, check_free, kept_of, write_whole
 from dg_lsp.text.gaps.gap import unified_diff
 from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
 from dg_lsp.text.reasons import OutOfTime
 
 _TESTED = (
     "a shell command that is run after each fill, with {path}, {name} and {qualname} replaced by the file, the "
-    "function and the function with its owners; a fill is kept if the command passes or, where it fails before the "
-    "fill, too, if more tests pass and no more fail"
+    "function and the function with its owners; a fill is kept if the command passes, with it or at the end with the "
+    "fills of other stubs"
 )
-Outcome = Literal["kept", "taken back", "left", "no fill", "filled"]
-_CODES = "0 every stub was filled, or there was none; 1 some were left; 2 usage or bad input; 130 interrupted"
+Outcome = Literal["kept", "partial", "taken back", "left", "no fill", "filled"]
+_CODES = (
+    "0 every stub was filled, and the command passes, or there was no stub; 1 some were left or are partial, or the "
+    "command fails; 2 usage or bad input; 130 interrupted"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
     """The result of one stub.
 
-    outcome: kept; filled but taken back, by `why`; left in the file though no test passed with it, by `why`, because
-    somebody else has saved the file there meanwhile; without a fill, by `why`; or filled in a dry run, which tests and
-    writes nothing. Of a kept fill with which the command still fails `why` says how.
+    outcome: kept; partial, if more tests passed with it and the command still failed at the end, and then taken back
+    unless partial fills are wanted; filled but taken back, by `why`; left in the file though it did not pass, by `why`,
+    because somebody else has saved the file there meanwhile; without a fill, by `why`; or filled in a dry run, which
+    tests and writes nothing. tries: how many different fills the command has seen.
     """
 
     path: str
@@ -52,31 +56,43 @@ class Tried:
     outcome: Outcome
     why: str
     seconds: float
+    tries: int = 0
 
 
 @dataclass(slots=True)
 class Report:
-    """The results of all stubs. skipped: files with the reasons."""
+    """The results of all stubs. skipped: files with the reasons. failing: how the command fails after the last fill."""
 
     stubs: list[Tried] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     diff: str = ""
     interrupted: bool = False
+    failing: str = ""
 
     def summary(self) -> dict[str, int]:
-        """Return how many stubs were tried, filled and kept."""
+        """Return how many stubs were tried, filled, kept and partial."""
         filled = sum(tried.outcome != "no fill" for tried in self.stubs)
-        return {"tried": len(self.stubs), "filled": filled, "kept": self.kept}
+        return {
+            "tried": len(self.stubs),
+            "filled": filled,
+            "kept": self.count("kept"),
+            "partial": self.count("partial"),
+        }
 
-    @property
-    def kept(self) -> int:
-        """Return how many fills were kept."""
-        return sum(tried.outcome == "kept" for tried in self.stubs)
+    def count(self, *outcomes: Outcome) -> int:
+        """Return how many stubs have one of the `outcomes`."""
+        return sum(tried.outcome in outcomes for tried in self.stubs)
 
     @property
     def complete(self) -> bool:
-        """Return whether every stub was filled, and no file was skipped."""
-        return not self.skipped and all(tried.outcome in ("kept", "filled") for tried in self.stubs)
+        """Return whether every stub was filled, no file was skipped, and the command passes."""
+        return not self.skipped and not self.failing and self.count("kept", "filled") == len(self.stubs)
+
+    def settle(self, partial: Partial, outcome: Outcome, why: str) -> None:
+        """Give the stub of a partial fill its last outcome."""
+        for number, tried in enumerate(self.stubs):
+            if (tried.path, tried.name, tried.outcome) == (str(partial.path), partial.change.name, "partial"):
+                self.stubs[number] = replace(tried, outcome=outcome, why=why or tried.why)
 
     def add(self, tried: Tried, earlier: list[Tried]) -> None:
         """Add a result; it replaces that of the same stub among the `earlier` ones, which is removed from them."""
@@ -109,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Fill every unwritten function (a body of pass, ..., NotImplementedError, todo!() and the like) of files and "
         "folders, one after another. A file that changes meanwhile is left alone from then on.",
-        'dg-lsp bot src/ --keep-if "pytest -q -x" --json report.json',
+        'dg-lsp bot src/ --keep-if "pytest -q" --json report.json',
         _CODES,
     )
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, or a folder with files")
@@ -123,6 +139,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout", type=float, default=600, metavar="SECONDS", help="for one run of the command (600)"
+    )
+    parser.add_argument(
+        "--keep-partial",
+        action="store_true",
+        help="keep also fills with which more tests pass and the command still fails at the end; they are taken back "
+        "without this",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="change no file; print the changes as a diff on stdout"
@@ -186,8 +208,8 @@ async def _fill_files(
 ) -> None:
     """Fill the files of `paths` one after another and close the engine; a signal that can be caught is an interrupt.
 
-    With a test command, stubs whose fills were taken back are tried again as long as others were kept meanwhile: these
-    may have been what the command failed for.
+    With a test command, stubs whose fills were taken back are tried again as long as others stayed meanwhile: these may
+    have been what the command failed for.
     """
     judge = Judge(arguments.keep_if, arguments.timeout) if arguments.keep_if else None
     work, left = _Work(engine, arguments, report, judge), list(paths)
@@ -199,17 +221,60 @@ async def _fill_files(
             asyncio.get_running_loop().add_signal_handler(one, task.cancel)
     try:
         while left:
-            kept = report.kept
+            stayed = report.count("kept", "partial")
             for path in left:
                 await _try_file(work, path)
-            again = judge is not None and report.kept > kept
-            left = [path for path in left if report.taken_back(path)] if again else []
+            new = report.count("kept", "partial") - stayed
+            left = [path for path in left if await _may_change(work, path)] if new else []
             if left:
                 count = sum(len(report.taken_back(path)) for path in left)
-                say(f"{report.kept - kept} kept; trying the other {count} again")
+                say(f"{new} stay for now; trying the other {count} again")
+        await _confirm(work)
     finally:
+        _settle(work)
         report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
         await engine.close()
+
+
+async def _may_change(work: _Work, path: Path) -> bool:
+    """Return whether a stub of `path` whose fills were taken back may be filled now."""
+    judge, stubs = work.judge, work.report.taken_back(path)
+    return judge is not None and any([await judge.may_change(path, stub.name) for stub in stubs])
+
+
+async def _confirm(work: _Work) -> None:
+    """Turn partial fills into kept ones if the command passes now, and say if one that has passed fails by now."""
+    judge, report = work.judge, work.report
+    if judge is None:
+        return
+    for partial in [*judge.partial]:
+        if (await judge.now(partial.command)).status == 0:
+            judge.partial.remove(partial)
+            report.settle(partial, "kept", "the command passes with the fills of other stubs")
+    for command in judge.passed if not judge.partial else ():
+        ran = await judge.now(command)
+        if ran.status != 0:
+            report.failing = f"after the last fill {ran.sentence} ({command})"
+            say(report.failing)
+
+
+def _settle(work: _Work) -> None:
+    """Take the partial fills back, the last one first, unless they are wanted."""
+    judge, report = work.judge, work.report
+    for partial in reversed(judge.partial if judge else ()):
+        path, name = partial.path, partial.change.name
+        if work.arguments.keep_partial:
+            say(f"{path} {name}: partial, and kept as --keep-partial says")
+            continue
+        try:
+            take_partial_back(partial)
+        except FileError as error:
+            report.settle(partial, "left", f"a partial fill could not be taken back: {error}")
+            say(f"{path} {name}: left ({error})")
+            continue
+        say(f"{path} {name}: partial, so it was taken back")
+        first, now = work.changes[path]
+        work.changes[path] = first, replace(now, data=path.read_bytes())
 
 
 async def _try_file(work: _Work, path: Path) -> None:
@@ -229,20 +294,25 @@ async def _fill_file(work: _Work, path: Path) -> None:
     first = now = read_document(path, settings.macros)
     # Without a command nothing could choose between several fills.
     options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
-    choose = choose_first if arguments.dry_run else partial(judge.choose if judge else _write, path)
-    began, earlier, started = 0.0, report.taken_back(path), None
+    choose = choose_first if arguments.dry_run else functools.partial(judge.choose if judge else _write, path)
+    began, earlier, started, known = 0.0, report.taken_back(path), None, 0
     try:
         async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
             async for event in events:
                 if isinstance(event, StubStarted):
                     began, started = time.monotonic(), event
+                    known = len(judge.partial) if judge else 0
                     if judge is not None and not judge.runs and not report.stubs:
                         _tell_before(await judge.before(path, event.gap.name))
                     continue
                 now = event.document
                 good: Outcome = "filled" if arguments.dry_run else "kept"
+                if judge is not None and len(judge.partial) > known:
+                    good = "partial"
                 outcome: Outcome = good if event.edit else "taken back" if event.filled else "no fill"
                 tried = _tried(path, event.started, (outcome, event.why), began)
+                tries = judge.tries if judge is not None and event.filled else 0
+                tried = replace(tried, tries=tries)
                 report.add(tried, earlier)
                 say(_words(tried))
     except (Saved, Interrupted) as error:
@@ -274,7 +344,7 @@ def _tell_before(ran: Ran) -> None:
     if ran.status == 0:
         return
     rule = (
-        "a fill is kept if the command passes, or if more tests pass with it and no more fail"
+        "a fill stays for now if more tests pass with it and no more fail, and is kept if the command passes at the end"
         if ran.counts
         else "it counts no tests, so a fill is kept only if the command passes, whatever else it tests"
     )
@@ -289,7 +359,8 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         say("{tried} stubs, {filled} filled; a dry run tests and writes nothing".format(**summary))
     else:
-        say("{tried} stubs, {filled} filled, {kept} kept".format(**summary))
+        partial = ", {partial} partial" if summary["partial"] else ""
+        say(f"{{tried}} stubs, {{filled}} filled, {{kept}} kept{partial}".format(**summary))
     if arguments.json:
         plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
         if arguments.json == "-":

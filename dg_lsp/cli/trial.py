@@ -137,45 +137,79 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """A fill in the file at `path` with which more tests pass, and the command still fails."""
+
+    path: Path
+    change: Change
+    command: str
+
+
+@dataclass(slots=True)
 class Judge:
-    """A test command, the seconds that a run of it may take, and how it ran on the files as they are now."""
+    """A test command, the seconds that a run of it may take, and how it ran on the files as they are now.
+
+    partial: the fills that are in files though the command fails. passed: the commands that passed with a fill. tries:
+    how many fills of the last stub were tried. red: the first test that failed with a stub's fills, by path and name.
+    """
 
     command: str
     seconds: float
     runs: dict[str, Ran] = field(default_factory=dict)
+    partial: list[Partial] = field(default_factory=list)
+    passed: dict[str, None] = field(default_factory=dict)
+    red: dict[tuple[Path, str], Ran] = field(default_factory=dict)
+    tries: int = 0
 
     async def before(self, path: Path, name: str) -> Ran:
         """Return the run of the command for the function `name` of `path` before any fill; it is run once."""
-        command = self._command_for(path, name)
+        return await self.now(self._command_for(path, name))
+
+    async def now(self, command: str) -> Ran:
+        """Return the run of `command` on the files as they are; it is run once until a fill is kept."""
         if command not in self.runs:
             self.runs[command] = await run(command, self.seconds)
         return self.runs[command]
 
+    async def may_change(self, path: Path, name: str) -> bool:
+        """Return whether a fill of a stub, which was tried, may pass now that others are in the files.
+
+        It may not where the command stops at its first red test, as `pytest -x` does, and this is the one it was.
+        """
+        before, now = self.red.get((path, name)), await self.before(path, name)
+        if before is None or not now.named or now.status == 0:
+            return True
+        return (before.named, before.failed, now.failed) != (now.named, 1, 1)
+
     async def choose(
         self, path: Path, stub: StubStarted, filled: Sequence[Document]
     ) -> tuple[int | None, str]:
-        """Return the number of the text of `filled` that is kept in `path` for the stub, and why; None if none is.
+        """Return the number of the text of `filled` that stays in `path` for the stub, and why; None if none does.
 
         1. The first with which the command passes.  2. Else the one with which most tests pass, if these are more than
-        before, and no more fail. A command that other stubs fail, too, so keeps what passes.
+        before, and no more fail. That one is noted as partial: fills of other stubs may make the command pass.
         """
         # 1.
+        self.tries = 0
         name, old = stub.gap.name, stub.document.data
         command, tried = self._command_for(path, name), list[Ran]()
         for number, new in enumerate(filled):
+            self.tries += 1
             tried.append(await trial(path, Change(name, old, new.data), command, self.seconds))
             if tried[-1].status == 0:
+                self.passed[command] = None
                 self._kept(command, tried[-1])
                 return number, ""
         # 2.
         before = await self.before(path, name)
         better = [number for number, ran in enumerate(tried) if ran.is_better(before)]
         if not better:
-            first = tried[0]
+            first = self.red[path, name] = tried[0]
             same = (before.status, before.failed, before.passed) == (first.status, first.failed, first.passed)
             return None, first.sentence + (", as before the fill" if same else "")
         best = min(better, key=lambda number: (tried[number].failed or 0, -(tried[number].passed or 0)))
         replace_file(path, old, filled[best].data)
+        self.partial.append(Partial(path, Change(name, old, filled[best].data), command))
         self._kept(command, tried[best])
         return best, f"{tried[best].sentence}; before the fill: {before.words}"
 
@@ -192,6 +226,21 @@ class Judge:
         for mark, word in (("{path}", str(path)), ("{name}", last), ("{qualname}", name)):
             command = command.replace(mark, shlex.quote(word))
         return command
+
+
+def take_partial_back(partial: Partial) -> None:
+    """Take a partial fill out of its file, where it is as it was written.
+
+    Raises:
+        FileError: the file was changed there, or it cannot be written.
+    """
+    path, change = partial.path, partial.change
+    now = read_now(kept_of(path).path)
+    undone = None if now is None else undo(change.before, change.after, now)
+    if now is None or undone is None:
+        line, _ = lines_apart(change.before, now or b"")
+        raise FileError(f"{path} was changed at it, so it may still be there, in line {line}")
+    replace_file(path, now, undone)
 
 
 async def trial(path: Path, change: Change, command: str, seconds: float) -> Ran:
