@@ -390,3 +390,75 @@ def test_what_follows_in_a_list_is_not_written_twice(
     language: str, text: str, fill: str, wanted: str
 ) -> None:
     assert filled(language, text, fill) == text.replace("¦", wanted)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "fill"),
+    [
+        ("javascript", "f({\n  ¦\n});\n", "value\x85value: true"),
+        ("python", "x = ¦\n", "a\x07"),
+        ("python", "x = '¦'\n", "a\x1b[0m"),
+        ("php", "<?php\ng(¦);\n", "$a\x0c"),
+        ("ruby", "def f\n  ¦\n  g\nend\n", "a\u00a0b = 1"),
+        ("go", "package p\n\nvar a = ¦\n", "b\u2028"),
+        ("python", "def f():\n    ¦\n    return x\n", "nonlocal x"),
+        ("python", "def f(a):\n    ¦\n    return a\n", "global a"),
+        ("python", "def f(a, ¦):\n    return a\n", "b, a"),
+        ("python", "a = 1\n¦\n", "f = lambda b, b: 1"),
+        ("python", "def f():\n    ¦\n    return a\n", "from a import *"),
+        ("css", "a {\n  b: ¦;\n}\n", "c\x07"),
+        ("html", "<p>¦</p>\n", "a\x07"),
+        ("c", "#ifdef A\n¦\n#endif\nint b;\n", "#endif"),
+        ("c", "#ifdef A\n#endif\n¦\nint b;\n", "#else"),
+        ("cpp", "int a;\n¦\nint b;\n", "#if A"),
+        ("csharp", "class A {\n¦\n  int b;\n}\n", "#endif"),
+        ("lua", "function f()\n  return ¦\nend\n", "false`abc;"),
+        ("css", "a {\n  b: ¦;\n}\n", "c`d"),
+        ("kotlin", "private ¦\nval b = 1\n", 'const val A = "a"`abc;'),
+        (
+            "rust",
+            "macro_rules! a {\n    () => {\n        let b = match c {\n            ¦\n        };\n    };\n}\n",
+            "d => e(f)b'abc;",
+        ),
+        ("sql", "\\echo a\nCOMMIT;\n¦\nABORT;\n", "ABORT WORK $$"),
+        ("sql", "\\echo a\nCOMMIT;\n¦\nABORT;\n", "CREATE FUNCTION f() AS $a$ SELECT 1 $b$"),
+    ],
+)
+def test_what_no_parser_reads_is_refused(language: str, text: str, fill: str) -> None:
+    shown = filled(language, text, fill)
+    assert shown is None or fill not in shown
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "fill"),
+    [
+        ("python", "x = '¦'\n", "a\u00a0b"),
+        ("html", "<p>¦</p>\n", "a\u00a0b"),
+        ("c", "int a;\n#ifdef A\nint b;\n¦\nint c;\n", "#endif"),
+        ("c", "int a;\n¦\nint b;\n", "#ifdef A\n#endif"),
+        ("c", "#ifdef A\nint b;\n¦\nint c;\n#endif\n", "#else"),
+        ("kotlin", "fun f() {\n    ¦\n}\n", "g(`in`)"),
+        ("rust", "fn f() {\n    ¦\n}\n", "let c: &'static str = g(b'a', b'\\'', 'b');"),
+        ("rust", "fn f<'a>(b: &'a str) {\n    ¦\n}\n", "let c: &'a str = b;"),
+        ("html", '<div class="a¦\n<p>b</p>\n</div>\n', '">'),
+    ],
+)
+def test_what_is_right_there_is_shown(language: str, text: str, fill: str) -> None:
+    assert filled(language, text, fill) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "fill", "wanted"),
+    [
+        ("a {\n  ¦\n  b: c;\n}\n", "d: e", "d: e;"),
+        ("a {\n  d: ¦\n  b: c;\n}\n", "f(1px) e", "f(1px) e;"),
+        ("a {\n  ¦\n  --b: c;\n}\n", "--d: e", "--d: e;"),
+        ("a {\n  ¦\n  b: c\n}\n", "d: e /* f */", "d: e; /* f */"),
+        ("a {\n  ¦\n  b: c;\n}\n", "d: e;", "d: e;"),
+        ("a {\n  b: c;\n  ¦\n}\n", "d: e", "d: e"),
+        ("a {\n  ¦\n\n  &:hover {\n    b: c;\n  }\n}\n", "d: e;", "d: e;"),
+        ("@media print {\n  ¦\n    b: c;\n  }\n}\n", "a:hover {", "a:hover {"),
+    ],
+)
+def test_a_declaration_ends_before_the_next(text: str, fill: str, wanted: str) -> None:
+    assert filled("css", text, fill) == text.replace("¦", wanted)

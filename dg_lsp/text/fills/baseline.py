@@ -1,6 +1,7 @@
 """Syntax errors that a fill adds: errors of the text with the fill, less those with a neutral placeholder."""
 
 import re
+import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -290,6 +291,17 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
     except (ValueError, MemoryError, RecursionError):
         return "text that cannot be parsed", 0, 0
     return None
+
+
+def name_clash(text: bytes) -> str:
+    """Return what Python says of the names in `text`, such as a parameter that is there twice; empty if nothing."""
+    try:
+        symtable.symtable(text.removeprefix(BOM).decode("utf-8", "replace"), CHECKED, "exec")
+    except SyntaxError as error:
+        return error.msg or "a syntax error"
+    except (ValueError, MemoryError, RecursionError):
+        return ""
+    return ""
 
 
 @lru_cache(maxsize=1)

@@ -140,10 +140,7 @@ def _ended_cast(gap: Gap, site: Site, fill: bytes) -> tuple[Fault, ...]:
 
 
 def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
-    """Faults of a fill whatever its tree says: what no text holds, or what takes in the text behind it."""
-    if b"\0" in fill:
-        at = fill.index(b"\0")
-        return (fault_at(fill, at, at + 1, "a null byte"),)
+    """Faults of a fill whatever its tree says, such as what takes in the text behind it."""
     nested = ((byte in b"([{") - (byte in b")]}") for byte in fill)
     if max(accumulate(nested), default=0) > DEEPEST:
         return _whole(fill, "nesting that is too deep")

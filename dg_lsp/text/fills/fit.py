@@ -59,8 +59,8 @@ def fit(request: Infill, text: str) -> str:
     3. Remove what repeats the suffix, and a `;` in place of a body. Cut a part of a line before a bracket that is
     behind the gap already.
     4. Remove white space at the end, unless the line continues after the gap.
-    5. Close what the line opens and nothing below it closes, if that makes it parse. Add the comma that Go wants after
-    the last element before a bracket on the next line.
+    5. Close what the line opens and nothing below it closes, if that makes it parse. Add what parts it from the
+    next line, such as a comma.
     """
     # 1. In the middle of a line the fill's own line ends nothing.
     text = within(request, plain(request, text))
@@ -84,7 +84,7 @@ def fit(request: Infill, text: str) -> str:
     text = text.rstrip()
     # 5.
     text = _ended(request, text) if request.kind == "rest_of_line" and text else text
-    return _with_last_comma(request, text) if site_of(request).language.words.last_comma and text else text
+    return _separated(request, text) if text else text
 
 
 @bounded
@@ -207,16 +207,18 @@ def _ended(request: Infill, text: str) -> str:
     return next((t for t in ended if not faults_of(request, t)), text)
 
 
-def _with_last_comma(request: Infill, text: str) -> str:
-    """Return `text`; as the last element of a list whose bracket is on a line below with the comma that it needs."""
+def _separated(request: Infill, text: str) -> str:
+    """Return `text` with what must part it from the line below: a comma in a list of Go, a semicolon in CSS."""
     site, data = site_of(request), to_bytes(text)
-    opened, below = site.state.brackets[-1:], site.after.lstrip()
-    if site.is_prose or not opened or not below.startswith(PAIRS[opened]):
+    words, below, opened = site.language.words, site.after.lstrip(), site.state.brackets[-1:]
+    last = words.last_comma and opened in PAIRS and below.startswith(PAIRS[opened])
+    followed = opened == b"{" and b":" in site.before[site.line :] + data and words.follows.match(below)
+    if site.is_prose or not (last or followed):
         return text
     code = [token for token in tokens(site.language, data, 0, len(data)) if token.kind not in NO_CODE]
     end = code[-1].end if code else 0
-    ended = (data[:end] + b"," + data[end:]).decode("utf-8")
-    return text if data[:end].endswith((b",", b";")) or faults_of(request, ended) else ended
+    ended = (data[:end] + (b"," if last else words.ends[0]) + data[end:]).decode("utf-8")
+    return text if data[:end].endswith((b",", b";", b"{", b"}", b":")) or faults_of(request, ended) else ended
 
 
 def _first_whole(request: Infill, text: str) -> str:

@@ -17,6 +17,7 @@ from dg_lsp.text.fills.baseline import (
     filled_in,
     filler,
     is_sound,
+    name_clash,
     neutral_text,
     parsed,
 )
@@ -38,6 +39,8 @@ REACH = 20_000
 LARGEST = 1_000_000
 _OTHERWISE = "the fill would change how the text after it is read: a string or bracket would end elsewhere"
 _BARE = "jsx_text"
+# What binds names in a way that Python's parser does not check.
+_BINDS = re.compile(rb"\b(?:nonlocal|global|def|lambda|class)\b|\bimport[ \t]*\*")
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 
 
@@ -157,6 +160,9 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
     new = old.filled(to_bytes(edit.text))
     if language.name == "python" and complaint(old.data) is None and (said := complaint(new.data)):
         return f"the fill would add a syntax error: {said[0]}"
+    clash = language.name == "python" and (gap.kind == "parameters" or _BINDS.search(new.fill))
+    if clash and (said := name_clash(new.data)) and not name_clash(old.data):
+        return f"the fill would add a syntax error: {said}"
     if is_sound(old):
         if not new.clean:
             return "the fill would add a syntax error: the file would no longer parse"

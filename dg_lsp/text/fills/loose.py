@@ -3,6 +3,7 @@
 The tokens of the fill in its place show them, whatever a tree says: grammars accept more than their languages.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from dg_lsp.text.syntax.lexer import (
 # Bytes of a text that are read for its brackets; and before a fill, from the start of its statement.
 _REACH, _NEAR = 200_000, 4_000
 _OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+# Characters of C0 and C1, and line ends beyond ASCII, in UTF-8; spaces beyond ASCII.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]")
+_SPACES = re.compile(rb"\xc2\xa0|\xe2\x80[\x80-\x8b\xaf]|\xe3\x80\x80|\xef\xbb\xbf")
 _LITERALS = ("string", "open_string", "open_text", "comment", "directive")
 
 
@@ -38,14 +42,15 @@ class Loose:
 def loose_literal(site: Site, fill: bytes) -> Loose | None:
     """Return the first string or comment that `fill` leaves open in the gap of `site`, or ends; None if there is none.
 
+    Nor may the fill hold a control character that the text around it does not hold, or in code a space of another kind.
     1. A string or comment that begins in the fill ends in it. A string may end in the text behind it if that has a
     quote too many without the fill.  2. The string of one line that the gap is in ends on its line.  3. No comment ends
     that has not begun.
     """
-    if site.is_prose and not site.language.is_plain:
-        return None
-    place = _place_of(site, fill)
-    found = _open_literal(place) or _comment_end(place)
+    place, code = _place_of(site, fill), site.language.is_plain or not site.is_prose
+    found = _control(place) or (
+        _open_literal(place) or _comment_end(place) or _twin(place) or _space(place) if code else None
+    )
     return place.loose(*found) if found else None
 
 
@@ -128,6 +133,35 @@ def _open_literal(place: _Place) -> tuple[int, str] | None:
                 return end, "a string that takes in what follows"
         if kind == "string" and start <= first < end < stop and not _is_odd(place):
             return first, "a string that takes in what follows"
+    return None
+
+
+def _control(place: _Place) -> tuple[int, str] | None:
+    """Return the place and kind of a control character that the text around the fill does not hold."""
+    site, text, (start, end) = place.site, place.text, place.fill
+    for found in _CONTROLS.finditer(text, start, end):
+        if found[0] == b"\0" or not (found[0] in site.before or found[0] in site.after):
+            return found.start(), "a null byte" if found[0] == b"\0" else "a control character"
+    return None
+
+
+def _twin(place: _Place) -> tuple[int, str] | None:
+    """Return the place and kind of a quote around code that has no twin, such as `$$` in SQL."""
+    site, text, (start, end) = place.site, place.text, place.fill
+    found = {twin[0]: twin.start() for twin in place.language.plain.twins.finditer(text, start, end)}
+    for twin, at in found.items():
+        if text.count(twin, start, end) % 2 and not (site.before.count(twin) + site.after.count(twin)) % 2:
+            return at, f"an unclosed `{twin.decode()}`"
+    return None
+
+
+def _space(place: _Place) -> tuple[int, str] | None:
+    """Return the place and kind of a space in code that is none for its language; data and elements may hold any."""
+    text, (start, end) = place.text, place.fill
+    for found in () if place.language.plain.data else _SPACES.finditer(text, start, end):
+        at = found.start()
+        if not any(kind in _LITERALS and first <= at < stop for kind, first, stop in place.marks):
+            return at, "a space that is none in code"
     return None
 
 

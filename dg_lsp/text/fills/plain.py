@@ -16,7 +16,7 @@ from dg_lsp.text.gaps.plain import REACH, open_at
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.reasons import TooDeep, Unreadable
 from dg_lsp.text.syntax.brackets import PAIRS
-from dg_lsp.text.syntax.lexer import leading, line_start
+from dg_lsp.text.syntax.lexer import line_start
 from dg_lsp.text.syntax.misplaced import new_misplaced
 
 # A longer text is not parsed: tokens must do.
@@ -31,19 +31,14 @@ _LINE = re.compile(rb"[^\r\n]*\s*")
 def harm_between(site: Site, fill: bytes) -> str:
     """Return why `fill` does harm in the gap of `site`, as words; empty where it does none.
 
-    1. It has no loose end.  2. An element of one line ends on it.  3. By the grammar there are no more errors than
-    without it, or with a neutral text in its place.
+    1. It has no loose end.  2. By the grammar there are no more errors than without it, or with a neutral text in its
+    place, and no statement where none can be.
     """
     language, before, after = site.language, site.before, site.after
-    if b"\0" in fill:
-        return "a null byte"
     # 1.
     if loose := loose_literal(site, fill) or loose_bracket(site, fill):
         return loose.what
     # 2.
-    if name := _open_element(site, fill):
-        return f"a missing end of `{name.decode()}`"
-    # 3.
     if not _is_parsed(language, before, after):
         return ""
     tree, first = _filled(language, before, fill, after), site.line
@@ -68,16 +63,6 @@ def _is_parsed(language: Language, before: bytes, after: bytes) -> bool:
     except TooDeep:
         return False
     return True
-
-
-def _open_element(site: Site, fill: bytes) -> bytes:
-    """Return the element that the gap's line leaves open with `fill`, unless the next line is deeper."""
-    below = site.after[len(site.rest) :]
-    line = site.before[site.line :]
-    if not site.language.plain.has_tags:
-        return b""
-    inside = leading(below, len(below) - len(below.lstrip())) > leading(line, 0)
-    return b"" if inside else next(iter(pairs_in(site.language, line + fill + site.rest).opened), b"")
 
 
 @lru_cache(maxsize=2)

@@ -30,7 +30,7 @@ class Words:
     operands: pairs of a pattern of the text before a cursor and the text that may be missing there. ends: the ends of
     a statement, the commonest first. headers: the end of a header with a body, and of one without. member: a text that
     may replace any member or statement. last_comma: the last element of a list has a comma where the bracket is on a
-    line below.
+    line below. follows: a line before which a part of a block is ended.
     """
 
     functions: frozenset[bytes] = frozenset()
@@ -55,6 +55,7 @@ class Words:
     headers: tuple[bytes, ...] = (b" {", b" {}")
     member: bytes = b"_g_;"
     last_comma: bool = False
+    follows: re.Pattern[bytes] = _NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Plain:
     brackets: those that are in pairs. tags: a pattern of what begins and ends an element, but for the elements `alone`.
     opens: the end of a line below which an empty block may be. closings: words that close a block. fillers: texts that
     may complete a line; {0} is a name behind the gap, the first group of `names`. data: its strings are keys and
-    values.
+    values. twins: quotes around code, which a file has in pairs.
     """
 
     brackets: bytes = b"()[]{}"
@@ -114,6 +115,7 @@ class Plain:
     fillers: tuple[bytes, ...] = ()
     names: re.Pattern[bytes] = re.compile(rb"(?!)()")
     data: bool = False
+    twins: re.Pattern[bytes] = _NEVER
 
     @property
     def has_tags(self) -> bool:

@@ -25,7 +25,7 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
     """Return why `fill` leaves a directive that no preprocessor can read, as in `#i|nclude`; empty if it does not.
 
     1. Read the directives that the fill is in, or that are in it; in a comment there is none.  2. Each can be read by
-    itself.  3. No more brackets are unmatched than without the fill, and no line is joined with the one below.
+    itself.  3. No more brackets or conditions are unmatched than without the fill, and no line joins the one below.
     """
     # 1.
     sign, begun = language.words.directive, directive_start(language, before, len(before))
@@ -46,6 +46,8 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
                 return flaw
             unmatched += _unmatched(language, text)
     # 3.
+    if conditional := _unbalanced(sign, (before, fill, after)):
+        return conditional
     if line.endswith(b"\\") and not rest.endswith(b"\\"):
         return "a directive that continues in the line below"
     return "an unmatched bracket in a directive" if unmatched > 0 else ""
@@ -65,6 +67,24 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
     if use != "prose" and any(token.kind == "open_string" for token in content):
         return f"an unclosed string behind `{name}`"
     return ""
+
+
+def _unbalanced(sign: bytes, parts: tuple[bytes, bytes, bytes]) -> str:
+    """Return why the conditions of a fill, the second of `parts`, are not those that the text around it lacks."""
+    before, fill, after = parts
+    old, new = (_conditions(sign, before + text + after) for text in (b"", fill))
+    if new[0] > old[0]:
+        return f"`{sign.decode()}endif` or the like without a condition"
+    return f"a missing `{sign.decode()}endif`" if new[1] > old[1] else ""
+
+
+def _conditions(sign: bytes, data: bytes) -> tuple[int, int]:
+    """Return how many directives of `data` continue or end no condition, and how many conditions have no end."""
+    lacking = opened = 0
+    for found in re.finditer(rb"^[ \t]*%b[ \t]*(if|el|endif)" % re.escape(sign), data, re.MULTILINE):
+        lacking += found[1] != b"if" and not opened
+        opened = max(opened + (found[1] == b"if") - (found[1] == b"endif"), 0)
+    return lacking, opened
 
 
 def _end_of_joined(data: bytes) -> int:
