@@ -115,7 +115,7 @@ def test_no_byte_outside_the_gap_changes_whatever_is_filled() -> None:
         "x = 1",
     ]
     shown = 0
-    for _ in range(600):
+    for _ in range(800):
         doc = document(
             chance.choice([SOURCE, SOURCE.replace(b"\r\n", b"\n"), b"\xef\xbb\xbf" + SOURCE, b"x = 1"])
         )

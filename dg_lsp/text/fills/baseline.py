@@ -297,8 +297,8 @@ def name_clash(text: bytes) -> str:
     """Return what Python says of the names in `text`, such as a parameter that is there twice; empty if nothing."""
     try:
         symtable.symtable(text.removeprefix(BOM).decode("utf-8", "replace"), CHECKED, "exec")
-    except SyntaxError as error:
-        return error.msg or "a syntax error"
+    except SyntaxError as clash:
+        return clash.msg or "a syntax error"
     except (ValueError, MemoryError, RecursionError):
         return ""
     return ""
