@@ -160,9 +160,9 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
     new = old.filled(to_bytes(edit.text))
     if language.name == "python" and complaint(old.data) is None and (said := complaint(new.data)):
         return f"the fill would add a syntax error: {said[0]}"
-    clash = language.name == "python" and (gap.kind == "parameters" or _BINDS.search(new.fill))
-    if clash and (said := name_clash(new.data)) and not name_clash(old.data):
-        return f"the fill would add a syntax error: {said}"
+    binds = language.name == "python" and (gap.kind == "parameters" or _BINDS.search(new.fill))
+    if binds and (clash := name_clash(new.data)) and not name_clash(old.data):
+        return f"the fill would add a syntax error: {clash}"
     if is_sound(old):
         if not new.clean:
             return "the fill would add a syntax error: the file would no longer parse"

@@ -70,7 +70,7 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
 
 
 def _unbalanced(sign: bytes, parts: tuple[bytes, bytes, bytes]) -> str:
-    """Return why the conditions of a fill, the second of `parts`, are not those that are missing in the text around it."""
+    """Return why the conditions of a fill, the second of `parts`, are not those that are missing around it."""
     before, fill, after = parts
     old, new = (_conditions(sign, before + text + after) for text in (b"", fill))
     if new[0] > old[0]:
