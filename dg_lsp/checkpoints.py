@@ -5,7 +5,10 @@ Reads small files; loads no network.
 
 import hashlib
 import json
+import math
+import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ FAST_ENOUGH = 2.0
 FETCHED = "fetched.json"  # in the folder of a fetched checkpoint: what was measured with it on this machine
 PICKED = "picked.txt"  # in the data folder: the checkpoint that was picked in the model menu, which AUTO then means
 ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
+_SMALL = 1 << 26  # bytes of a file that is read whole
 FETCH_AGAIN = "fetch the checkpoint again, or name another with --checkpoint"
 # A folder of this shape is written ./OWNER/NAME, so that none of a workspace is ever taken for a checkpoint of the hub.
 _ADDRESS = re.compile(r"https?://[^/]+/([\w.-]+/[\w.-]+)", re.ASCII)  # of a repository's page
@@ -126,10 +130,11 @@ def pick(name: str) -> None:
 def measured(name: str) -> Measured | None:
     """Return what was measured with the fetched checkpoint `name`; None if it was not fetched or not measured."""
     try:
-        found = json.loads((data_folder() / name / FETCHED).read_text(encoding="utf-8"))
-        return Measured(float(found["seconds"]), int(found.get("memory", 0)))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        found = read_json(data_folder() / name / FETCHED)
+        seconds, memory = float(found["seconds"]), int(found.get("memory", 0))
+    except (ValueError, LookupError, TypeError, OverflowError):
         return None
+    return Measured(seconds, memory) if math.isfinite(seconds) and min(seconds, memory) >= 0 else None
 
 
 def note_measured(name: str, found: Measured) -> None:
@@ -156,6 +161,21 @@ def folder_of(checkpoint: str) -> Path:
     return path_of(name)
 
 
+def located(checkpoint: str) -> str:
+    """Return `checkpoint` for a process in another folder: a path from the root, `/home/ann/net.gguf` for `./net.gguf`.
+
+    Our own names and the hub's stay as they are: they are no folders of here.
+    """
+    name = named(checkpoint)
+    if name in (EMBEDDED, *OFFERED) or is_hub_name(name):
+        return name
+    path = folder_of(name)
+    try:
+        return str(path) if path.exists() or "/" in name else name
+    except OSError:
+        return name
+
+
 def find_directory(name: str) -> Path:
     """Return the folder or GGUF file of the checkpoint `name`, which is on this machine already: nothing is fetched.
 
@@ -163,8 +183,13 @@ def find_directory(name: str) -> Path:
         CheckpointError: there is no such checkpoint; the message says how to get it.
     """
     path, name = folder_of(name), named(name)
-    if (path / "config.json").exists() or (network_in(path).suffix == ".gguf" and network_in(path).is_file()):
-        return path
+    try:
+        if (path / "config.json").exists() or (
+            network_in(path).suffix == ".gguf" and network_in(path).is_file()
+        ):
+            return path
+    except OSError as error:  # such as a name that is too long
+        raise CheckpointError(f"{path} cannot be read ({error.strerror}); name another checkpoint") from error
     if name == EMBEDDED:
         raise CheckpointError("this installation has no embedded checkpoint; reinstall dg-lsp")
     if name in OFFERED or is_hub_name(name):
@@ -237,11 +262,11 @@ def digest_of(checkpoint: str) -> str:
     try:
         network = network_in(path)
         if (path / MANIFEST).is_file():
-            identity = (path / MANIFEST).read_bytes()
+            identity = read_file(path / MANIFEST)
         elif (path / "config.json").is_file():
             weights = ((f.name, f.stat()) for f in sorted(path.glob("*.safetensors")))
             sizes = [(name, s.st_size, s.st_mtime_ns) for name, s in weights]
-            identity = (path / "config.json").read_bytes() + repr(sizes).encode()
+            identity = read_file(path / "config.json") + repr(sizes).encode()
         elif network.is_file():
             found = network.stat()
             identity = repr((network.name, found.st_size, found.st_mtime_ns)).encode(
@@ -249,7 +274,7 @@ def digest_of(checkpoint: str) -> str:
             )
         else:
             identity = checkpoint.encode("utf-8", "surrogateescape")
-    except OSError:
+    except (OSError, CheckpointError):
         identity = checkpoint.encode("utf-8", "surrogateescape")
     return hashlib.sha256(identity).hexdigest()
 
@@ -339,12 +364,32 @@ def read_about(folder: Path) -> dict[str, Any]:
 def read_json(path: Path) -> dict[str, Any]:
     """Read the object in the JSON file `path` of a checkpoint; raise CheckpointError if it holds none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is no JSON file ({error}); {FETCH_AGAIN}") from error
+        value = json.loads(read_file(path).decode("utf-8"))
+    except CheckpointError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise CheckpointError(f"{path} is no JSON file ({why}); {FETCH_AGAIN}") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path} holds no JSON object; {FETCH_AGAIN}")
     return value
+
+
+def read_file(path: Path) -> bytes:
+    """Read the small file `path` of a checkpoint; raise CheckpointError for what is no regular file, or a large one."""
+    try:
+        # A pipe would not be opened until somebody writes to it.
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise CheckpointError(f"{path} is no regular file; {FETCH_AGAIN}")
+            data = file.read(_SMALL + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror}); {FETCH_AGAIN}") from error
+    if len(data) > _SMALL:
+        raise CheckpointError(
+            f"{path} has more than {_SMALL >> 20} MiB, which no such file has; {FETCH_AGAIN}"
+        )
+    return data
 
 
 def _about(checkpoint: str) -> dict[str, Any]:
@@ -357,4 +402,4 @@ def _about(checkpoint: str) -> dict[str, Any]:
 
 def _locked() -> Any:
     """Read the lock file."""
-    return json.loads(lock_file().read_text(encoding="utf-8"))
+    return read_json(lock_file())

@@ -564,6 +564,14 @@ MUTANTS = (
         "tests/serving/test_door.py::test_who_has_no_token_keeps_no_connection",
     ),
     Mutant(
+        11,
+        "a checkpoint's header says how much memory it takes",
+        "dg_lsp/model/networks/gguf_file.py",
+        "if min(self._values, self._left - count) < 0:",
+        "if count < 0:",
+        "tests/model/test_sound.py::test_a_large_file_does_not_make_a_large_header",
+    ),
+    Mutant(
         12,
         "the path of a checkpoint is in the counts",
         "dg_lsp/server/uses.py",

@@ -217,11 +217,12 @@ def check_grammars(_: Settings) -> Finding:
 
 
 def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
-    """Check that the files of the checkpoint are those of its manifest or the lock file; nothing is fetched.
+    """Check that the files of the checkpoint are those of its manifest or the lock file, and what they say.
 
     large: bytes of a file that is not read again if it did not change since the last time; None for the usual.
     """
     from dg_lsp.checkpoints import CheckpointError, find_directory
+    from dg_lsp.model.checkpoint import inspect
     from dg_lsp.model.manifest import LARGE, verify
 
     name, pin = settings.checkpoint, pinned(settings.checkpoint)
@@ -229,7 +230,11 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
         return Finding("checkpoint", "warn", f"{name} is not here", f"run dg-lsp fetch {name}")
     try:
         path = find_directory(name)
+        if path.is_file():
+            inspect(name)  # what is no GGUF file may be of any size
         digest = verify(path, large or LARGE, pin.files if pin else None)
+        if path.is_dir():
+            inspect(name)
         commit = f", commit {pin.commit}" if pin else ""
         return Finding("checkpoint", "ok", f"{name}: sha256 {digest[:12]}{commit}, {path}")
     except CheckpointError as error:
@@ -320,7 +325,7 @@ def check_fill(settings: Settings) -> Finding:
 def check_engine(settings: Settings) -> Finding:
     """Fill the same function by the engine that all windows share."""
     from dg_lsp.cli.engine import round_trip
-    from dg_lsp.engine.client import name_of_state
+    from dg_lsp.engine.client import name_of_state, other_version
     from dg_lsp.filling.engine import EngineError
     from dg_lsp.text.documents.document import Document
 
@@ -334,6 +339,8 @@ def check_engine(settings: Settings) -> Finding:
         return Finding("engine", "fail", str(error), "docs/team.md" if settings.engine_url else again)
     found = f"{name_of_state(status)} on {status.device}, {status.memory / 2**20:.0f} MiB, process {status.process}"
     found += f"; round trip in {seconds:.2f} s"
+    if (said := other_version(status)) and not settings.engine_url:
+        return Finding("engine", "warn", f"{found}; {said}", "dg-lsp engine stop")
     return Finding("engine", "warn" if status.state == "slow" else "ok", found, status.why)
 
 

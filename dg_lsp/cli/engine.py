@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dg_lsp.cli.fill import teller
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
-from dg_lsp.engine.client import name_of_state, running
+from dg_lsp.engine.client import name_of_state, other_version, running
 from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.team import TeamEngine, load, open_engine
@@ -132,4 +132,6 @@ def _words(status: Status) -> str:
         f"process     {status.process}, up {status.seconds:.0f} s, dg-lsp {status.package}, wire {status.wire}, "
         f"Python {status.python}, torch {status.torch or 'not there'}",
     ]
+    if said := other_version(status):
+        lines.append(f"version     {said}")
     return "\n".join(lines)

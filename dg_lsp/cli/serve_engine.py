@@ -2,10 +2,9 @@
 
 import argparse
 import os
-from pathlib import Path
 
 from dg_lsp.cli.options import add_settings, explain, log_to_stderr, settings_of
-from dg_lsp.settings import UsageError
+from dg_lsp.settings import UsageError, path_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,14 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="token: its owner")
     parser.add_argument(
         "--tokens",
-        type=Path,
+        type=path_of,
         required=True,
         help="the file of tokens, NAME:SHA256 a line; read again when it changes",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="the port to listen on (default: 8765)")
-    parser.add_argument("--certificate", type=Path, help="the TLS certificate and its chain, PEM")
-    parser.add_argument("--key", type=Path, help="the key of the certificate, PEM")
+    parser.add_argument("--certificate", type=path_of, help="the TLS certificate and its chain, PEM")
+    parser.add_argument("--key", type=path_of, help="the key of the certificate, PEM")
     add_settings(parser, ("checkpoint", "device", "weight_bits", "threads", "cache_megabytes", "log_level"))
 
 

@@ -93,7 +93,7 @@ def room_for(name: str, settings: Settings) -> int:
     from dg_lsp.engine.memory import free  # noqa: PLC0415 - only where there is a choice
 
     with suppress(EngineError):
-        if address_of(replace(settings, checkpoint=name)).socket.exists():
+        if address_of(replace(settings, checkpoint=name)).is_held:
             return sys.maxsize
     return free("cpu")[0]
 

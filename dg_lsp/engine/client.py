@@ -15,7 +15,9 @@ from statistics import median
 
 import httpcore2
 import httpx2
+from packaging.version import InvalidVersion, Version
 
+import dg_lsp
 from dg_lsp.engine import wire
 from dg_lsp.engine.http import (
     EngineAbsent,
@@ -180,6 +182,12 @@ class RemoteEngine:
         except httpx2.HTTPError as error:
             raise EngineDied("the engine does not answer") from error
 
+    async def stop_idle(self) -> bool:
+        """Ask the engine to exit unless a request is under way; return whether it does."""
+        with suppress(httpx2.HTTPError):
+            return (await self._client.post("/v1/stop", params={"if": "idle"}, timeout=2)).status_code == 200
+        return False
+
     async def close(self) -> None:
         """Close the connections; the engine runs on."""
         await self._client.aclose()
@@ -206,6 +214,25 @@ def name_of_state(status: Status) -> str:
     if status.state == "loading":
         return f"loading {status.done * 100:.0f} %"
     return f"failed: {status.why}" if status.state == "failed" else status.state
+
+
+def is_older(status: Status) -> bool:
+    """Return whether the engine of `status` is of an older dg-lsp than this one, and without a request."""
+    try:
+        older = Version(status.package) < Version(dg_lsp.__version__)
+    except InvalidVersion:
+        return False
+    return older and status.state in ("ready", "slow") and not status.queue
+
+
+def other_version(status: Status) -> str:
+    """Say in a sentence that the engine of `status` is of another dg-lsp than this one; empty if it is of the same."""
+    if not status.package or status.package == dg_lsp.__version__:
+        return ""
+    return (
+        f"the engine is of dg-lsp {status.package}, and this is {dg_lsp.__version__}: dg-lsp engine stop, and the next "
+        "request starts that of this version"
+    )
 
 
 def _client_of(path: Path, silence: float) -> httpx2.AsyncClient:

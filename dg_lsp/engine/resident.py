@@ -5,6 +5,7 @@ and again after it died. If it keeps dying, the pause before the next start grow
 """
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -19,18 +20,19 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.checkpoints import EMBEDDED, OFFERED, folder_of, is_hub_name, named
-from dg_lsp.engine.client import SILENCE, RemoteEngine
+from dg_lsp.checkpoints import located
+from dg_lsp.engine.client import SILENCE, RemoteEngine, is_older, other_version
 from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, EngineSilent, check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.processes import launch
-from dg_lsp.settings import Settings, is_foreign, path_of
+from dg_lsp.settings import Settings, is_foreign
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds in which a started process must listen; it loads after that. A busy machine needs many for the imports alone.
 _PATIENCE = 60.0
 _LAST_WORD = 5.0  # seconds that a silent process has to answer before it is killed
+_log = logging.getLogger(__name__)
 HUNG = "the engine hung and was ended; the next request starts it again"
 CRASHED = "the engine crashed when it read this text, which is not sent again until it changes"
 _CRASH = b"Fatal Python error"  # what the log of an engine says of a crash, and of no other end
@@ -209,12 +211,12 @@ class ResidentEngine:
             lock = await _taken(address.start_lock)
         with lock:
             # Look again: another client may have started it.
-            try:
-                status = await remote.status()
-            except EngineAbsent:
+            if (status := await _running(remote, address)) is None:
                 # Start the process, which is nobody's child.
                 self._say(Status("starting"))
                 status = await self._spawned(remote, address)
+            if said := other_version(status):
+                _log.warning("%s", said)
             self._tell(status)
             return status
 
@@ -237,6 +239,22 @@ class ResidentEngine:
         failure = EngineError(f"the engine does not start: {reason}")
         self._fail(failure, self._backoff.count)
         raise failure
+
+
+async def _running(remote: RemoteEngine, address: Address) -> Status | None:
+    """Return the status of the engine at `address`; None if there is none, or none any more.
+
+    One that an older dg-lsp has left behind, and that nobody uses, is ended here.
+    """
+    try:
+        status = await remote.status()
+    except EngineAbsent:
+        return None
+    if not is_older(status) or not await remote.stop_idle():
+        return status
+    _log.info("ended the engine of dg-lsp %s, which nobody used", status.package)
+    with await _taken(address.lock):
+        return None
 
 
 async def stop_at(path: Path) -> bool:
@@ -285,19 +303,12 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     """Start an engine process for `settings`, with its output in the log file."""
     # The log tells of a crash. The socket is named, because another version of dg-lsp may have another rule for it.
     command = ["-X", "faulthandler", "-m", "dg_lsp", "engine", "run", "--socket", str(address.socket)]
-    # A folder is named from the root, as the engine runs elsewhere. Our own names and the hub's are no folders of here.
-    checkpoint, folder = named(settings.checkpoint), folder_of(settings.checkpoint)
-    if checkpoint not in (EMBEDDED, *OFFERED) and not is_hub_name(checkpoint) and folder.is_dir():
-        checkpoint = str(folder)
     for name in ("device", "weight_bits", "threads", "idle_minutes", "cache_megabytes", "log_level"):
         command += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     # Named also where they are empty: the engine inherits the variables of this process.
     for name in ("engine_url", "engine_token_file", "engine_ca"):
         value = getattr(settings, name) if is_foreign(settings.engine_url) else ""
-        command += [
-            f"--{name.replace('_', '-')}",
-            value if name == "engine_url" or not value else str(path_of(value)),
-        ]
+        command += [f"--{name.replace('_', '-')}", value]
     command += ["--engine-fallback", "off"]
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)
@@ -306,7 +317,7 @@ def _spawn(settings: Settings, address: Address) -> _Started:
         # The log is kept over several starts, up to a limit.
         with address.log.open("ab") as log:
             shorten(log.fileno())
-            command += ["--checkpoint", checkpoint]
+            command += ["--checkpoint", located(settings.checkpoint)]
             process = launch(command, address.socket.parent, log, theirs)
     finally:
         # The engine has a copy of it, which is closed when it ends.

@@ -5,6 +5,7 @@ All engines of a user share one directory that only the user may enter: `DG_LSP_
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -39,6 +40,24 @@ class Address:
     def lock(self) -> Path:
         """The lock file that the engine holds while it lives; nothing else says whether it lives."""
         return self.socket.with_suffix(".lock")
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether an engine lives here. A socket may be left over from one that was killed."""
+        try:
+            lock = os.open(self.lock, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            # Shared, so that others who look at the same moment do not take it for an engine's.
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # such as NFS without locks, where no engine runs
+        finally:
+            os.close(lock)
+        return False
 
     @property
     def start_lock(self) -> Path:

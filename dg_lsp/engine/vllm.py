@@ -36,6 +36,7 @@ from dg_lsp.text.reasons import OutOfTime
 # answer grows with them.
 WATCHED = 4
 _LOOK = 0.1  # seconds after which a request that waits for the server can be cancelled
+_DOCUMENTS = 32  # whose tokens are kept; the server has the rest
 _UNKNOWN = 100.0  # the entropy of a slot that is not denoised yet, nats
 
 
@@ -171,7 +172,7 @@ class VllmEngine(ForeignEngine):
                 f"{error}; a vLLM server needs its config.json and tokenizer.json only"
             ) from error
         server = VllmServer(settings, model.encode, model.canvas_lengths[-1])
-        caches = PrefixCaches(model.network.text_config, 1 << 20, lambda: None)
+        caches = PrefixCaches(model.network.text_config, 1 << 20, most=_DOCUMENTS)
 
         def run(request: Infill) -> Iterator[Draft | Fill]:
             end = time.monotonic() + request.deadline if request.deadline else math.inf

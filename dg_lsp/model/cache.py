@@ -16,6 +16,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 from dg_lsp.model.networks.base import Network
 
+MOST_CACHES = 256  # prefix caches at once
 CHUNK = 256  # tokens that are encoded at once; a request can be cancelled between two chunks
 
 
@@ -186,26 +187,34 @@ def windows_of(text_config: Any) -> list[int | None]:
 class PrefixCaches:
     """The PrefixCaches of sessions (documents in a workspace). Infills that take turns never share one.
 
-    limit: bytes that all of them may take; the least recently used ones that are not lent are dropped beyond it.
-    dropped: called when some were.
+    limit: bytes that all of them may take. most: their number; before a server, which has the keys and values, they
+    have no bytes. The least recently used ones that are not lent are dropped beyond either. dropped: called when some
+    were.
     """
 
-    def __init__(self, text_config: Any, limit: int, dropped: Callable[[], object] = lambda: None) -> None:
-        self._text_config, self._limit, self._dropped = text_config, limit, dropped
-        self._kept: list[tuple[str, PrefixCache]] = []
+    def __init__(
+        self,
+        text_config: Any,
+        limit: int,
+        dropped: Callable[[], object] = lambda: None,
+        most: int = MOST_CACHES,
+    ) -> None:
+        self._text_config, self._limit, self._most, self._dropped = text_config, limit, most, dropped
+        # Each with its bytes, which change only while it is lent.
+        self._kept: list[tuple[str, PrefixCache, int]] = []
         self._lent: list[PrefixCache] = []
 
     @contextmanager
     def lend(self, session: str) -> Iterator[PrefixCache]:
         """The cache of `session`; another one if that is lent already, or if there is none."""
-        mine = [place for place, (name, _) in enumerate(self._kept) if name == session]
+        mine = [place for place, (name, _, _) in enumerate(self._kept) if name == session]
         cache = self._kept.pop(mine[-1])[1] if mine else PrefixCache(self._text_config)
         self._lent.append(cache)
         try:
             yield cache
         finally:
             self._lent = [other for other in self._lent if other is not cache]
-            self._kept.append((session, cache))
+            self._kept.append((session, cache, cache.bytes))
             self._trim()
 
     def clear(self) -> None:
@@ -216,21 +225,21 @@ class PrefixCaches:
     @property
     def bytes(self) -> int:
         """Bytes that all caches take, lent or not."""
-        return sum(cache.bytes for cache in (*(cache for _, cache in self._kept), *self._lent))
+        return sum(size for _, _, size in self._kept) + sum(cache.bytes for cache in self._lent)
 
     def __len__(self) -> int:
         return len(self._kept) + len(self._lent)
 
     def _trim(self) -> None:
-        """Drop the least recently used caches until the limit holds; the most recently used one always stays."""
+        """Drop the least recently used caches until both limits hold; the most recently used one always stays."""
         before = len(self._kept)
-        while self.bytes > self._limit and len(self._kept) > 1:
+        while (self.bytes > self._limit or len(self) > self._most) and len(self._kept) > 1:
             self._drop_first()
         if len(self._kept) < before:
             self._dropped()
 
     def _drop_first(self) -> None:
-        _, cache = self._kept.pop(0)
+        _, cache, _ = self._kept.pop(0)
         cache.begun = None  # its steps hold the cache, which is to go now
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from tokenizers import Tokenizer
 from transformers import DiffusionGemmaConfig
 
@@ -24,16 +25,17 @@ from dg_lsp.checkpoints import (
 )
 from dg_lsp.model.costs import Costs, measure
 from dg_lsp.model.manifest import JUDGE, verify
+from dg_lsp.model.networks import gguf_causal, gguf_gemma
 from dg_lsp.model.networks.base import Denoiser
-from dg_lsp.model.networks.causal import ends_of, keeps_text, read_tokenizer
-from dg_lsp.model.networks.compressed import is_compressed, load_compressed
+from dg_lsp.model.networks.causal import ends_of, keeps_text, read_config, read_tokenizer
+from dg_lsp.model.networks.compressed import is_compressed, load_compressed, scheme_of
 from dg_lsp.model.networks.gguf_file import GgufFile
-from dg_lsp.model.networks.gguf_gemma import load_gguf_gemma
 from dg_lsp.model.networks.loading import Source, check_logits, kind_of, load_network, open_source
 from dg_lsp.model.networks.packed import pack
-from dg_lsp.model.networks.packing import is_packed, load_packed
-from dg_lsp.model.networks.streaming import load_quantised
+from dg_lsp.model.networks.packing import is_packed, load_packed, packed_as
+from dg_lsp.model.networks.streaming import empty_network, files_of, load_quantised
 from dg_lsp.model.prompts.styles import STYLES, style_of
+from dg_lsp.model.sound import check_about, check_files, check_judge, check_numbers, check_size, refusing
 from dg_lsp.model.step import Schedule
 
 GEMMA = "diffusion_gemma"  # as config.json names it
@@ -101,31 +103,87 @@ def load_checkpoint(
     """
     # 1.
     path = find_directory(name)
-    # 2. Without this check a damaged file would load without an error.
-    progress(f"checking {path.name}")
-    pin = pinned(name)
-    digest = verify(path, pins=pin.files if pin else None)
+    with refusing(path):
+        # 2. Without this check a damaged file would load without an error. A file alone may be of any size, so it first
+        # has to be a GGUF file.
+        progress(f"checking {path.name}")
+        pin, alone = pinned(name), _open(path) if path.is_file() else None
+        digest = verify(path, pins=pin.files if pin else None)
+        opened = alone or _open(path)
+        if opened.kind != GEMMA and bits != 16 and not isinstance(opened.source, GgufFile):
+            raise CheckpointError(
+                f"{path} holds a {opened.kind!r} model, whose weights are not rounded; set weightBits to 16"
+            )
+        # 3. to 5.
+        progress(f"loading {path.name}")
+        network = _load_network(path, opened.source, device, bits)
+        loaded = _described(name, path, opened.tokenizer, network)
+        check_logits(network, path)
+        return replace(
+            loaded,
+            schedule=_schedule(network.generation_config) if opened.kind == GEMMA else Schedule(),
+            digest=digest,
+            texts=texts_of(opened.tokenizer),
+            costs=measure(network),
+        )
+
+
+def inspect(name: str) -> None:
+    """Check all that the files of the checkpoint `name` say, their headers included, without loading its weights.
+
+    Raises:
+        CheckpointError: `load_checkpoint` would refuse it for that.
+    """
+    path = find_directory(name)
+    with refusing(path):
+        opened = _open(path)
+        _described(name, path, opened.tokenizer, _Absent(opened.config))
+        if isinstance(opened.source, GgufFile):
+            if opened.kind != GEMMA:
+                gguf_causal.matched(opened.source, torch.bfloat16)
+            return
+        if is_packed(path):
+            packed_as(path)
+        elif is_compressed(path):
+            scheme_of(path)
+            del opened.config.quantization_config  # as where it is loaded
+        if opened.kind == GEMMA:
+            empty_network(opened.config)
+        for file in files_of(path):
+            with safe_open(file, "pt") as weights:
+                weights.keys()
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The files of a checkpoint, read but for the weights. source: its folder or GGUF file. kind: of its network."""
+
+    source: Source
+    kind: str
+    tokenizer: Tokenizer
+    config: Any
+
+
+def _open(path: Path) -> _Opened:
+    """Read the small files and headers of the checkpoint in `path`, and check what they say of themselves."""
+    check_files(path)
     source = open_source(network_in(path))
-    kind = kind_of(source)
-    tokenizer = _load_tokenizer(source)
+    kind, tokenizer = kind_of(source), _load_tokenizer(source)
     if kind != GEMMA and not keeps_text(tokenizer):
         raise CheckpointError(f"the tokenizer of {path} changes text, so no file could be filled with it")
-    if kind != GEMMA and bits != 16 and not isinstance(source, GgufFile):
-        raise CheckpointError(
-            f"{path} holds a {kind!r} model, whose weights are not rounded; set weightBits to 16"
-        )
-    # 3. to 5.
-    progress(f"loading {path.name}")
-    network = _load_network(path, source, device, bits)
-    loaded = _described(name, path, tokenizer, network)
-    check_logits(network, path)
-    return replace(
-        loaded,
-        schedule=_schedule(network.generation_config) if kind == GEMMA else Schedule(),
-        digest=digest,
-        texts=texts_of(tokenizer),
-        costs=measure(network),
-    )
+    if isinstance(source, GgufFile):
+        check_numbers(source.path, source.entries_of_kind())
+        config = (gguf_gemma if kind == GEMMA else gguf_causal).config_of(source)
+        size = source.path.stat().st_size
+    else:
+        file = path / "config.json"
+        check_numbers(file, read_json(file))
+        config = DiffusionGemmaConfig.from_pretrained(path, local_files_only=True) if kind == GEMMA else None
+        config = config or read_config(path)
+        size = sum(file.stat().st_size for file in files_of(path))
+    if size:
+        check_size(path, config, size)
+    return _Opened(source, kind, tokenizer, config)
 
 
 def _load_network(path: Path, source: Source, device: str, bits: int) -> Any:
@@ -133,7 +191,7 @@ def _load_network(path: Path, source: Source, device: str, bits: int) -> Any:
     if is_packed(path):
         return load_packed(path, device, bits)
     if kind_of(source) == GEMMA and isinstance(source, GgufFile):
-        network = load_gguf_gemma(source, device, bits)
+        network = gguf_gemma.load_gguf_gemma(source, device, bits)
     elif kind_of(source) == GEMMA and is_compressed(path):
         network = load_compressed(path, device, bits)
     else:
@@ -152,14 +210,12 @@ def load_tokenizer(name: str) -> Checkpoint:
         CheckpointError: one of the two is missing, or is none of DiffusionGemma.
     """
     path = find_directory(name)
-    kind = read_json(path / "config.json").get("model_type")
-    if kind != GEMMA:
-        raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
-    try:
-        config = DiffusionGemmaConfig.from_pretrained(path, local_files_only=True)
-    except (OSError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path / 'config.json'} cannot be read ({error}); {FETCH_AGAIN}") from error
-    return _described(name, path, _load_tokenizer(path), _Absent(config))
+    with refusing(path):
+        kind = read_json(path / "config.json").get("model_type")
+        if kind != GEMMA:
+            raise CheckpointError(f"{path} holds a {kind!r} model, not diffusion_gemma; {FETCH_AGAIN}")
+        opened = _open(path)
+        return _described(name, path, opened.tokenizer, _Absent(opened.config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +227,7 @@ class _Absent:
     @property
     def text_config(self) -> Any:
         """The configuration of its text layers."""
-        return self.config.text_config
+        return self.config.get_text_config()
 
 
 def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Checkpoint:
@@ -188,6 +244,10 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
         ends = text.eos_token_id
         bos, eos = int(text.bos_token_id), int(ends[0] if isinstance(ends, list) else ends)
     extra = read_about(path)
+    check_about(path, extra)
+    judge = read_json(path / JUDGE) if (path / JUDGE).exists() else None
+    if judge is not None:
+        check_judge(path, judge)
     style = STYLES[_style(extra, tokenizer, path)]
     # Not every tokenizer says that these are special, and then they would be found in the text of a file.
     tokenizer.add_special_tokens(list(style.names(tokenizer) or ()))
@@ -203,7 +263,7 @@ def _described(name: str, path: Path, tokenizer: Tokenizer, network: Any) -> Che
         max_prefix=int(extra.get("max_prefix_tokens", min(style.reads, text.max_position_embeddings // 2))),
         special=frozenset(i for i, t in tokenizer.get_added_tokens_decoder().items() if t.special),
         digest="",
-        judge=read_json(path / JUDGE) if (path / JUDGE).exists() else style.judge(),
+        judge=style.judge() if judge is None else judge,
         denoises=bool(extra.get("denoises", isinstance(network, (Denoiser, _Absent)))),
         ends=style.ends(tokenizer),
     )
@@ -226,7 +286,10 @@ def _load_tokenizer(source: Source) -> Tokenizer:
     except CheckpointError:
         raise
     except Exception as error:  # the tokenizers library raises bare Exception
-        raise CheckpointError(f"{file} is no tokenizer ({error}); {FETCH_AGAIN}") from error
+        first = next(iter(str(error).splitlines()), "")[:200]
+        raise CheckpointError(f"{file} is no tokenizer ({first}); {FETCH_AGAIN}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
     # In the text of a file the name of a special token is plain text.
     tokenizer.encode_special_tokens = True
     return tokenizer

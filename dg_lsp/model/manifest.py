@@ -13,7 +13,7 @@ from typing import Any
 
 import platformdirs
 
-from dg_lsp.checkpoints import FETCH_AGAIN, MANIFEST, CheckpointError, read_json
+from dg_lsp.checkpoints import FETCH_AGAIN, MANIFEST, CheckpointError, read_file, read_json
 from dg_lsp.text.documents.files import write_whole
 
 JUDGE = "judge.json"
@@ -35,6 +35,8 @@ def verify(
         CheckpointError: a file is missing, differs in size or sha256, or is none of `pins`.
     """
     if pins is not None and path.is_file():
+        if path.name not in pins:
+            raise CheckpointError(f"{path} is not in the lock file; {FETCH_AGAIN}")
         compare(path.parent, pins, large)
         return str(pins[path.name]["sha256"])
     if pins is not None:
@@ -48,10 +50,10 @@ def verify(
         return _sha256(path)
     manifest = path / MANIFEST
     if not manifest.exists():
-        return _sha256(path / "config.json")
+        return hashlib.sha256(read_file(path / "config.json")).hexdigest()
     files = listed(path)
     compare(path, {name: wanted for name, wanted in files.items() if name not in but}, large)
-    return _sha256(manifest)
+    return hashlib.sha256(read_file(manifest)).hexdigest()
 
 
 def listed(path: Path) -> dict[str, Any]:
@@ -88,6 +90,14 @@ def compare(path: Path, files: Mapping[str, Any], large: int = LARGE) -> None:
     known = _verified_before()
     found: dict[str, list[Any]] = {}
     for name, wanted in files.items():
+        if (
+            Path(name).name != name
+            or not isinstance(wanted, Mapping)
+            or not {"bytes", "sha256"} <= wanted.keys()
+        ):
+            raise CheckpointError(
+                f"the manifest of {path} has no size and hash of a file in it; {FETCH_AGAIN}"
+            )
         file = path / name
         if not file.is_file():
             raise CheckpointError(f"{file} is missing; {FETCH_AGAIN}")

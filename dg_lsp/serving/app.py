@@ -47,8 +47,10 @@ def make_app(
     async def status(_: Request) -> Response:
         return JSONResponse(wire.pack(service.status()))
 
-    async def end(_: Request) -> Response:
+    async def end(request: Request) -> Response:
         assert stop is not None
+        if request.query_params.get("if") == "idle" and service.in_use:
+            return refusal(409, "a request is under way")
         stop()
         return JSONResponse({})
 
@@ -81,7 +83,7 @@ async def _body(request: Request) -> bytes:
     """Return the body of `request`; raise _TooLong if it has, or says that it has, more than _LARGEST bytes."""
     body, length = bytearray(), request.headers.get("content-length", "0")
     too_long = _TooLong(f"a request of more than {_LARGEST >> 20} MiB is not taken")
-    if len(length) > 12 or int(length) > _LARGEST:
+    if len(length) > 12 or not length.isdecimal() or int(length) > _LARGEST:
         raise too_long
     with suppress(ClientDisconnect):
         async for part in request.stream():

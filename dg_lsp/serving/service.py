@@ -106,6 +106,11 @@ class Service:
         return bool(self._working)
 
     @property
+    def in_use(self) -> bool:
+        """Return whether a request is unanswered, or the model still runs for one."""
+        return bool(self._unanswered or self._working)
+
+    @property
     def state(self) -> State:
         """Return the engine's state; it is "busy" while a request is unanswered, else "ready" or "slow"."""
         loaded, _, _ = self._state

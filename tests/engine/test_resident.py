@@ -18,6 +18,7 @@ from typing import IO
 import httpx2
 import pytest
 
+from dg_lsp.checkpoints import located
 from dg_lsp.cli import doctor
 from dg_lsp.engine import resident
 from dg_lsp.engine.client import RemoteEngine
@@ -708,3 +709,52 @@ def test_a_request_that_never_moves_does_not_keep_the_engine_for_ever(runtime: P
         await until(lambda: not engines(runtime))
 
     with_engine(settings, work)
+
+
+def test_an_engine_of_an_older_version_is_replaced_once_nobody_uses_it(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(engine: ResidentEngine) -> None:
+        async with aclosing(engine.infill(REQUEST)) as events:
+            await anext(events)
+            old = await status_of(engine)
+            monkeypatch.setattr("dg_lsp.__version__", "9999.1")
+            other = ResidentEngine(SLOW)
+            # A window's request is under way.
+            assert (await other.start()).process == old.process
+            assert not await other._connected()[0].stop_idle()
+            assert f"dg-lsp {old.package}, and this is 9999.1: dg-lsp engine stop" in caplog.text
+
+        async def is_idle() -> bool:
+            return (await status_of(engine)).state == "ready"
+
+        await until(is_idle)
+        new = await other.start()
+        assert new.process != old.process
+        # One of a newer version is left alone: else two versions would end each other's.
+        monkeypatch.setattr("dg_lsp.__version__", "0.0.1")
+        assert (await other.start()).process == new.process
+        await other.close()
+
+    with_engine(SLOW, work)
+
+
+def test_a_file_by_a_relative_path_is_found_by_the_shared_engine(
+    runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.gguf").write_bytes(b"GGUF")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "folder").mkdir()
+    for name in ("./net.gguf", "net.gguf", "~/net.gguf", "../" + tmp_path.name + "/net.gguf"):
+        assert Path(located(name)).samefile(tmp_path / "net.gguf") and Path(located(name)).is_absolute()
+    assert located("folder") == str(tmp_path / "folder")
+    assert located("./nowhere.gguf") == str(tmp_path / "nowhere.gguf")
+    for name in ("embedded", "coder", "owner/name", "scripted:2:10"):
+        assert located(name) == name
+
+    async def work(engine: ResidentEngine) -> None:
+        with pytest.raises(EngineError, match="is no GGUF file that can be read"):
+            await fill_of(engine)
+
+    with_engine(Settings(checkpoint="./net.gguf"), work)

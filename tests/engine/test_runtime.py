@@ -2,6 +2,7 @@
 
 import os
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine import runtime
+from dg_lsp.engine.choice import room_for
 from dg_lsp.engine.runtime import address_of, runtime_directory
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
@@ -121,3 +123,24 @@ def test_on_macos_the_process_and_the_user_at_the_other_end_are_known(
     monkeypatch.setattr(sys, "platform", "darwin")
     assert runtime.peer(_MacSocket()) == (4321, 501)
     assert runtime.is_own(_MacSocket()) is (os.getuid() == 501)
+
+
+def test_what_an_engine_that_was_killed_leaves_is_no_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path))
+    settings = Settings(checkpoint="embedded")
+    address = address_of(settings)
+    monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (5, "this machine"))
+    assert room_for("embedded", settings) == 5
+    holder = (
+        "import sys, socket, time; from filelock import FileLock; lock = FileLock(sys.argv[1]); "
+        "lock.acquire(); socket.socket(socket.AF_UNIX).bind(sys.argv[2]); print(1, flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", holder, str(address.lock), str(address.socket)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as engine:
+        assert engine.stdout is not None and engine.stdout.readline()
+        assert address.is_held and address.is_held and room_for("embedded", settings) == sys.maxsize
+        engine.kill()
+    assert address.socket.exists() and address.lock.exists()
+    assert not address.is_held and room_for("embedded", settings) == 5

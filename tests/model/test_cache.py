@@ -225,3 +225,18 @@ def test_the_documents_used_least_recently_go_first_and_the_last_one_stays() -> 
     with small.lend("large") as cache:
         list(extend_to(network, cache, [1] * CHUNK))
     assert len(small) == 1
+
+
+def test_caches_without_bytes_are_bounded_by_their_number() -> None:
+    network = tiny_network()
+    left = list[int]()
+    caches = PrefixCaches(network.config.text_config, 1 << 30, lambda: left.append(len(caches)), most=8)
+    for number in range(40):
+        with caches.lend(f"document {number}") as cache:
+            cache.tokens = (number,)  # as before a server, which has the keys and values
+    assert len(caches) == 8 and set(left) == {8}
+    for number in (39, 32):
+        with caches.lend(f"document {number}") as cache:
+            assert cache.tokens == (number,)
+    with caches.lend("document 0") as cache:
+        assert not cache.tokens

@@ -4,21 +4,26 @@ import asyncio
 import gc
 import json
 import os
+import random
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 
+from dg_lsp.engine import wire
 from dg_lsp.engine.scripted import ScriptedEngine, open_scripted
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.serving import process
+from dg_lsp.serving.app import make_app
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.serving.waits import longest_wait, waits
 from dg_lsp.settings import Settings
@@ -389,3 +394,56 @@ def test_a_garbage_collection_leaves_out_the_objects_of_a_loaded_engine() -> Non
     before = gc.get_freeze_count()
     engine = asyncio.run(process.open_engine(Settings(checkpoint="scripted:1:1"), lambda _: None))
     assert gc.get_freeze_count() > before and isinstance(engine, ScriptedEngine)
+
+
+def odd_messages(count: int) -> Iterator[bytes]:
+    """Yield `count` bodies of requests: broken, deep, long, of wrong types, and with half characters."""
+    chance = random.Random(54)
+    sound = {"prefix": "x = ", "suffix": "\n", "language": "python", "kind": "rest_of_line"}
+    values: list[Any] = [None, True, -1, 2**70, 1e308, "\ud800", "\0", "a" * 70_000, [], [[]], {}, {"a": []}]
+    values += [
+        ["\udfff"],
+        [None],
+        [{"path": "a"}],
+        [{"path": 1, "text": []}],
+        ["x"] * 200,
+        "12",
+        [1.5],
+        [[1], "a"],
+    ]
+    names = [field.name for field in fields(Infill)]
+    for number in range(count):
+        body = json.dumps({**sound, chance.choice(names): chance.choice(values)}).encode()
+        if number % 4 == 1:
+            body = body[: chance.randrange(len(body))]
+        elif number % 4 == 2:
+            depth = chance.choice([10, 900, 100_000])
+            name = chance.choice(names).encode()
+            body = b'{"%b": %b%b}' % (name, b"[" * depth, b"]" * (depth - number % 8 // 4))
+        elif number % 4 == 3:
+            at = chance.randrange(len(body))
+            body = (
+                body[:at] + chance.choice([b"\xff", b"NaN", b"Infinity", b"1" * 5_000, b'"']) + body[at + 1 :]
+            )
+        yield body
+
+
+def test_no_message_of_a_client_ends_the_engine_of_the_others() -> None:
+    async def work() -> None:
+        service = Service("toy", "d")
+        await service.load(partial(process.open_engine, Settings(checkpoint="scripted")))
+        app = make_app(service)
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://engine") as client:
+            for body in odd_messages(400):
+                answer = await client.post("/v1/infill", content=body)
+                assert answer.status_code in (200, 400), body[:300]
+                last = wire.event(answer.text.splitlines()[-1])
+                assert isinstance(last, (Fill, wire.Failure))
+            sound = json.dumps(wire.pack(Infill("x = ", "\n", "python", "rest_of_line")))
+            answer = await client.post("/v1/infill", content=sound)
+            assert isinstance(wire.event(answer.text.splitlines()[-1]), Fill)
+        assert not service.broken and not service.in_use
+        await service.close()
+
+    asyncio.run(asyncio.wait_for(work(), 120))

@@ -117,7 +117,7 @@ def load_compressed(path: Path, device: str, bits: int) -> Any:
         CheckpointError: its scheme is not understood, a tensor is missing, unknown, misshapen or cut short, a scale is
             zero or not finite, or the device cannot hold it so.
     """
-    scheme = _scheme_of(path)
+    scheme = scheme_of(path)
     config = DiffusionGemmaConfig.from_pretrained(str(path), local_files_only=True)
     del config.quantization_config  # transformers would look for a package that reads it
     filling = Filling(path, device, bits, config)
@@ -134,7 +134,7 @@ def load_compressed(path: Path, device: str, bits: int) -> Any:
     return filling.finish()
 
 
-def _scheme_of(path: Path) -> _Scheme:
+def scheme_of(path: Path) -> _Scheme:
     """Return the scheme by which the checkpoint in `path` stores matrices.
 
     Raises:

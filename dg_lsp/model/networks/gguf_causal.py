@@ -108,14 +108,7 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype, bits: 
     Raises:
         CheckpointError: a tensor is missing, unknown, misshapen, or holds scales that are lost.
     """
-    config = config_of(opened)
-    with init_empty_weights(include_buffers=False):
-        network = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=GROUPED)
-    wanted = {name: tuple(t.shape) for name, t in network.named_parameters()}
-    sources = _sources(opened, wanted)
-    for name, stored in sources.items():
-        if stored.shape != wanted[name]:
-            raise opened.error(f"{stored.name} has the shape {stored.shape} instead of {wanted[name]}")
+    network, sources = matched(opened, dtype)
     made = _Making(opened, network, device, dtype, bits)
     for name, value in zip(sources, _in_threads(made.read, sources), strict=True):
         made.put(name, value)
@@ -124,6 +117,23 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype, bits: 
     if device.type == "cpu":
         join_layers(network.model)
     return Causal(network.to(device).eval())
+
+
+def matched(opened: GgufFile, dtype: torch.dtype) -> tuple[Any, dict[str, Stored]]:
+    """The network in `opened` without weights, and the tensor of the file for each of its parameters.
+
+    Raises:
+        CheckpointError: a tensor is missing, unknown or misshapen.
+    """
+    config = config_of(opened)
+    with init_empty_weights(include_buffers=False):
+        network = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=GROUPED)
+    wanted = {name: tuple(t.shape) for name, t in network.named_parameters()}
+    sources = _sources(opened, wanted)
+    for name, stored in sources.items():
+        if stored.shape != wanted[name]:
+            raise opened.error(f"{stored.name} has the shape {stored.shape} instead of {wanted[name]}")
+    return network, sources
 
 
 def _in_threads(read: Callable[[str, Stored], _Value], sources: Mapping[str, Stored]) -> Iterator[_Value]:

@@ -6,6 +6,7 @@ The format is described in docs/gguf.md of ggml. The package gguf has a reader t
 
 import math
 import os
+import stat
 import struct
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +30,11 @@ _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _TEXT, _LIST = 8, 9
 _AT_ONCE = 1 << 22  # weights that are read at once
 _MULTIPLE = 64  # rows that are packed together
-_MOST = 1 << 28  # entries, or bytes of a text, beyond which a header is damaged
+# Bytes of a header, values in it with the items of lists, and lists in each other, beyond which it is damaged. A
+# vocabulary of 262,144 tokens takes 1.5 million values.
+_BYTES, _VALUES, _DEPTH = 1 << 28, 1 << 23, 4
+_GREATEST = 1 << 20  # bytes to whose multiples tensors are moved
+_UNREADABLE = (OSError, ValueError, struct.error, OverflowError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +80,17 @@ class GgufFile:
         Raises:
             CheckpointError: one is none of `known`, or one of `needed` is missing.
         """
-        kind = self.architecture
-        own = {n.removeprefix(f"{kind}."): v for n, v in self.fields.items() if n.startswith(f"{kind}.")}
+        kind, own = self.architecture, self.entries_of_kind()
         if unknown := sorted(own.keys() - {*known}):
             raise self.error(f"its header has {kind}.{unknown[0]}, which is not understood")
         if missing := sorted(name for name in needed if own.get(name) is None):
             raise self.error(f"its header has no {kind}.{missing[0]}")
         return own
+
+    def entries_of_kind(self) -> dict[str, Any]:
+        """The entries of the header that begin with the architecture, by their names behind it."""
+        kind = f"{self.architecture}."
+        return {n.removeprefix(kind): value for n, value in self.fields.items() if n.startswith(kind)}
 
     def read(self, stored: Stored, first: int = 0, last: int | None = None) -> Tensor:
         """The rows from `first` up to `last` of a tensor, uint8 [rows, bytes].
@@ -141,11 +150,17 @@ def read_gguf(path: Path) -> GgufFile:
         if stream.read(4) != b"GGUF" or reader.number("I") not in _VERSIONS:
             raise ValueError(f"it does not begin with GGUF and a version of {_VERSIONS}")
         count, entries = reader.number("Q"), reader.number("Q")
-        fields = {reader.text(): reader.value(reader.number("I")) for _ in range(entries)}
-        found = [reader.tensor() for _ in range(count)]
-    except (OSError, ValueError, struct.error, OverflowError, MemoryError) as error:
+        fields = dict[str, Any]()
+        for name, value in reader.entries(entries):
+            if name in fields:
+                raise ValueError(f"its header has {name} twice")
+            fields[name] = value
+        found = [reader.tensor() for _ in range(reader.expected(count))]
+        alignment = fields.get(_ALIGNMENT, 32)
+        if type(alignment) is not int or not 0 < alignment <= _GREATEST:
+            raise ValueError(f"its {_ALIGNMENT} is no number from 1 to {_GREATEST:,}")
+    except _UNREADABLE as error:
         raise CheckpointError(f"{path} is no GGUF file that can be read ({error}); {FETCH_AGAIN}") from error
-    alignment = int(fields.get(_ALIGNMENT, 32))
     start = -(-stream.tell() // alignment) * alignment
     tensors = {one.name: Stored(one.name, one.kind, one.shape, start + one.at) for one in found}
     opened = GgufFile(path, fields, tensors, stream)
@@ -158,60 +173,75 @@ def architecture_of(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             reader, _ = _Reader(stream), stream.seek(_COUNTS)
-            for _ in range(reader.number("Q")):
-                name, value = reader.text(), reader.value(reader.number("I"))
+            for name, value in reader.entries(reader.number("Q")):
                 if name == _ARCHITECTURE:
                     return str(value)
-    except (OSError, ValueError, struct.error, OverflowError, MemoryError):
+    except _UNREADABLE:
         pass  # the loader says why
     return ""
 
 
 def _check(opened: GgufFile, count: int) -> None:
-    """Raise CheckpointError if a tensor is there twice, has unknown blocks or ends behind the end of the file."""
+    """Raise CheckpointError if a tensor is there twice, has unknown blocks, or holds bytes of another or none."""
     if len(opened.tensors) != count:
         raise opened.error(f"two of its {count} tensors have the same name")
-    size = opened.path.stat().st_size
-    for stored in opened.tensors.values():
+    size, ends = opened.path.stat().st_size, 0
+    for stored in sorted(opened.tensors.values(), key=lambda stored: stored.at):
         try:
             end = stored.at + stored.rows * stored.row_bytes
         except QuantizedError as error:
             raise opened.error(f"{stored.name} {error}") from error
         if end > size:
             raise opened.error(f"{stored.name} is cut short: it ends at byte {end} of {size}")
+        if stored.at < ends:
+            raise opened.error(f"{stored.name} begins before another tensor ends")
+        ends = end
 
 
 class _Reader:
-    """The parts of a header, one after another."""
+    """The parts of a header, one after another, up to bounds that no sound one has."""
 
     def __init__(self, stream: BinaryIO) -> None:
+        found = os.fstat(stream.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no regular file")
         self._stream = stream
+        self._left, self._values = min(found.st_size, _BYTES), _VALUES
+
+    def entries(self, count: int) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the value of each of `count` entries."""
+        for _ in range(self.expected(count)):
+            yield self.text(), self.value(self.number("I"))
+
+    def expected(self, count: int) -> int:
+        """Return `count`, the number of values that come next."""
+        self._values -= count
+        if min(self._values, self._left - count) < 0:
+            raise ValueError(f"its header says that {count} values follow, more than it has room for")
+        return count
 
     def number(self, code: str) -> Any:
         """A number of the type `code` of struct."""
-        size = struct.calcsize("<" + code)
-        return struct.unpack("<" + code, self._stream.read(size))[0]
+        (found,) = struct.unpack("<" + code, self._bytes(struct.calcsize("<" + code)))
+        return found
 
     def text(self) -> str:
         """A text in UTF-8, behind its length."""
-        size = self._bounded()
-        data = self._stream.read(size)
-        if len(data) != size:
-            raise ValueError("its header is cut short")
-        return data.decode("utf-8")
+        return self._bytes(self.number("Q")).decode("utf-8")
 
-    def value(self, kind: int) -> Any:
-        """A value of the type with the number `kind`."""
+    def value(self, kind: int, depth: int = 0) -> Any:
+        """A value of the type with the number `kind`, which is in `depth` lists."""
         if kind == _TEXT:
             return self.text()
-        if kind != _LIST:
-            if kind not in _NUMBERS:
-                raise ValueError(f"its header has a value of the unknown type {kind}")
+        if kind in _NUMBERS:
             return self.number(_NUMBERS[kind])
-        of, count = self.number("I"), self._bounded()
+        if kind != _LIST or depth >= _DEPTH:
+            raise ValueError(f"its header has a value of the unknown type {kind}, or lists in lists")
+        of, count = self.number("I"), self.expected(self.number("Q"))
         if of in _NUMBERS:
-            return list(struct.unpack(f"<{count}{_NUMBERS[of]}", self._exactly(count, of)))
-        return [self.value(of) for _ in range(count)]
+            code = f"<{count}{_NUMBERS[of]}"
+            return list(struct.unpack(code, self._bytes(struct.calcsize(code))))
+        return [self.value(of, depth + 1) for _ in range(count)]
 
     def tensor(self) -> Stored:
         """A tensor's entry; its place is counted from the first tensor."""
@@ -219,13 +249,14 @@ class _Reader:
         if not 1 <= dimensions <= 4:
             raise ValueError(f"{name} has {dimensions} dimensions")
         shape = tuple(self.number("Q") for _ in range(dimensions))
+        if 0 in shape:
+            raise ValueError(f"{name} holds nothing")
         return Stored(name, GGMLQuantizationType(self.number("I")), shape[::-1], self.number("Q"))
 
-    def _bounded(self) -> int:
-        count = int(self.number("Q"))
-        if count > _MOST:
-            raise ValueError(f"its header has a length of {count}")
-        return count
-
-    def _exactly(self, count: int, of: int) -> bytes:
-        return self._stream.read(count * struct.calcsize("<" + _NUMBERS[of]))
+    def _bytes(self, count: int) -> bytes:
+        """Return the next `count` bytes."""
+        self._left -= count
+        data = self._stream.read(count) if self._left >= 0 else b""
+        if len(data) != count:
+            raise ValueError("its header is cut short")
+        return data

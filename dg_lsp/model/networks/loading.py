@@ -3,7 +3,6 @@
 Only safetensors and GGUF files are read. Knows transformers' loader and torch's devices; knows no tokenizer.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -73,7 +72,7 @@ def split_layers(path: Path, device: str) -> dict[str, str]:
             "how many layers stay on the first place"
         )
     first, second, kept = device_map(found[1])[""], found[2], int(found[3])
-    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    config = read_json(path / "config.json")
     encoder, decoder = "model.encoder.language_model", "model.decoder"
     parts = [f"{side}.{part}" for side in (encoder, decoder) for part in _UNSPLIT]
     parts += [f"{decoder}.self_conditioning", "model.encoder.vision_tower", "model.encoder.embed_vision"]
@@ -141,10 +140,10 @@ def kind_of(source: Source) -> str:
         kind, where = read_json(source / "config.json").get("model_type"), source
     else:
         kind, where = source.architecture.replace("-", "_"), source.path
-    if kind not in NETWORKS:
+    if not isinstance(kind, str) or kind not in NETWORKS:
         known = ", ".join(NETWORKS)
         raise CheckpointError(f"{where} holds a {kind!r} model, and only {known} can be run; {FETCH_AGAIN}")
-    return str(kind)
+    return kind
 
 
 def _load_gemma(path: Source, device: str, _: int) -> Any:

@@ -116,13 +116,7 @@ def load_packed(path: Path, device: str, bits: int) -> Any:
     Raises:
         CheckpointError: it is packed in other bits or for another device, or a tensor is missing, unknown or misshapen.
     """
-    try:
-        packed = read_about(path)[ENTRY]
-        stored_bits, order = int(packed["bits"]), str(packed["order"])
-    except (LookupError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{path / 'dg_lsp.json'} does not say how it is packed; pack it again"
-        ) from error
+    stored_bits, order = packed_as(path)
     if bits not in (16, stored_bits):
         raise CheckpointError(
             f"{path} is packed in {stored_bits} bits, not {bits}; set weightBits to 16 or {stored_bits}"
@@ -136,6 +130,19 @@ def load_packed(path: Path, device: str, bits: int) -> Any:
             _take(filling, {key: opened.get_tensor(key) for key in opened.keys()}, order, stored_bits)  # noqa: SIM118
     filling.check_complete()
     return filling.finish()
+
+
+def packed_as(path: Path) -> tuple[int, str]:
+    """The bits and the order in which the checkpoint in `path` is packed.
+
+    Raises:
+        CheckpointError: its dg_lsp.json does not say so.
+    """
+    packed = read_about(path)[ENTRY]
+    bits, order = (packed.get("bits"), packed.get("order")) if isinstance(packed, dict) else (None, None)
+    if type(bits) is not int or bits not in (4, 8) or order not in ("cpu", "rows"):
+        raise CheckpointError(f"{path / 'dg_lsp.json'} does not say how it is packed; pack it again")
+    return bits, order
 
 
 def _take(filling: Filling, tensors: dict[str, Tensor], order: str, bits: int) -> None:
