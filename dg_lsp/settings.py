@@ -52,10 +52,6 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "idle_minutes": (0, 525_600, "that is a year"),
     "cache_megabytes": (0, 1 << 20, "that is a terabyte"),
 }
-_FILES = (
-    "engine_token_file",
-    "engine_ca",
-)  # settings that are paths; the process that reads them runs elsewhere
 T = TypeVar("T")
 _LANGUAGES, _LANGUAGE = 200, 100  # items of a list of languages, and characters of each
 
@@ -319,9 +315,6 @@ def override(settings: Settings, values: Mapping[str, Any]) -> Settings:
             changes[name] = _READERS.get(kinds[name], kinds[name])(value)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SettingsError(f"setting {given!r} takes a {_KINDS[kinds[name]]}, not {value!r}") from error
-    for name in _FILES:
-        if changes.get(name):
-            changes[name] = str(path_of(changes[name]))
     changed = replace(settings, **changes)
     _check(changed)
     # Globs are added to the earlier ones, without the default globs that `include` removes.

@@ -565,11 +565,11 @@ MUTANTS = (
     ),
     Mutant(
         11,
-        "a checkpoint's header says how much memory it takes",
+        "a header's alignment is taken as it is",
         "dg_lsp/model/networks/gguf_file.py",
-        "if min(self._values, self._left - count) < 0:",
-        "if count < 0:",
-        "tests/model/test_sound.py::test_a_large_file_does_not_make_a_large_header",
+        "if type(alignment) is not int or not 0 < alignment <= _GREATEST:",
+        "if False:",
+        "tests/model/test_sound.py::test_a_header_that_cannot_be_is_refused_with_little_memory",
     ),
     Mutant(
         12,

@@ -4,6 +4,7 @@ Knows the wire; starts none.
 """
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -15,7 +16,6 @@ from statistics import median
 
 import httpcore2
 import httpx2
-from packaging.version import InvalidVersion, Version
 
 import dg_lsp
 from dg_lsp.engine import wire
@@ -218,11 +218,10 @@ def name_of_state(status: Status) -> str:
 
 def is_older(status: Status) -> bool:
     """Return whether the engine of `status` is of an older dg-lsp than this one, and without a request."""
-    try:
-        older = Version(status.package) < Version(dg_lsp.__version__)
-    except InvalidVersion:
-        return False
-    return older and status.state in ("ready", "slow") and not status.queue
+    theirs, ours = (
+        [int(n) for n in re.findall(r"\d+", said)[:3]] for said in (status.package, dg_lsp.__version__)
+    )
+    return bool(theirs) and theirs < ours and status.state in ("ready", "slow") and not status.queue
 
 
 def other_version(status: Status) -> str:

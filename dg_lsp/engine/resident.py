@@ -26,7 +26,7 @@ from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, 
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.processes import launch
-from dg_lsp.settings import Settings, is_foreign
+from dg_lsp.settings import Settings, is_foreign, path_of
 from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds in which a started process must listen; it loads after that. A busy machine needs many for the imports alone.
@@ -308,7 +308,8 @@ def _spawn(settings: Settings, address: Address) -> _Started:
     # Named also where they are empty: the engine inherits the variables of this process.
     for name in ("engine_url", "engine_token_file", "engine_ca"):
         value = getattr(settings, name) if is_foreign(settings.engine_url) else ""
-        command += [f"--{name.replace('_', '-')}", value]
+        is_path = name != "engine_url" and value
+        command += [f"--{name.replace('_', '-')}", str(path_of(value)) if is_path else value]
     command += ["--engine-fallback", "off"]
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)

@@ -4,7 +4,6 @@ Whatever else its files make a library raise becomes a CheckpointError here. Loa
 """
 
 import logging
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,15 @@ _LAYERS, _GREATEST = (
     1_000,
     1 << 31,
 )  # layers of a network, and numbers in a config, beyond which it is damaged
+# Entries that count something of which there is one at least.
+_COUNTED = {
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+}
 _SLOTS = 4_096  # of a canvas
 _INDEX, _ADAPTER = ".index.json", "adapter_config.json"
 _log = logging.getLogger(__name__)
@@ -80,8 +88,9 @@ def check_numbers(path: Path, value: Any, name: str = "") -> None:
             check_numbers(path, one, name)
     elif isinstance(value, int | float):
         most = _LAYERS if name.endswith("layers") else _GREATEST
-        if not math.isfinite(value) or abs(value) > most:
-            raise CheckpointError(f"{path} has {name} {value}, more than {most:,}; {FETCH_AGAIN}")
+        least = 1 if name in _COUNTED else -most
+        if not least <= value <= most:  # NaN is in no range
+            raise CheckpointError(f"{path} has {name} {value}, not {least:,} to {most:,}; {FETCH_AGAIN}")
 
 
 def check_size(path: Path, config: Any, size: int) -> None:

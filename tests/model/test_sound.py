@@ -20,7 +20,7 @@ from tests.model.gguf_files import source, tensors_of, write
 from tests.model.tiny import save_checkpoint
 
 # Changed headers that are tried; the rest of them once, by hand: DG_LSP_TEST_HEADERS=20000.
-HEADERS = int(os.environ.get("DG_LSP_TEST_HEADERS", "600"))
+HEADERS = int(os.environ.get("DG_LSP_TEST_HEADERS", "150"))
 DEEP = 100_000
 TEXT, LIST, U32 = 8, 9, 4
 
