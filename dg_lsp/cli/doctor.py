@@ -230,10 +230,11 @@ def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:
         return Finding("checkpoint", "warn", f"{name} is not here", f"run dg-lsp fetch {name}")
     try:
         path = find_directory(name)
-        if path.is_file():
+        alone, here = path.is_file(), not is_foreign(settings.engine_url)
+        if here and alone:
             inspect(name)  # what is no GGUF file may be of any size
         digest = verify(path, large or LARGE, pin.files if pin else None)
-        if path.is_dir():
+        if here and not alone:
             inspect(name)
         commit = f", commit {pin.commit}" if pin else ""
         return Finding("checkpoint", "ok", f"{name}: sha256 {digest[:12]}{commit}, {path}")

@@ -149,7 +149,11 @@ def inspect(name: str) -> None:
             del opened.config.quantization_config  # as where it is loaded
         if opened.kind == GEMMA:
             empty_network(opened.config)
-        for file in files_of(path):
+        if not (files := files_of(path)):
+            raise CheckpointError(
+                f"{path} has no *.safetensors file, and no other format is read; {FETCH_AGAIN}"
+            )
+        for file in files:
             with safe_open(file, "pt") as weights:
                 weights.keys()
 

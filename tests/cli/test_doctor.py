@@ -120,7 +120,8 @@ def test_a_missing_or_damaged_checkpoint_is_a_failure(tmp_path):
         finding = doctor.check_checkpoint(Settings(checkpoint=name))
         assert finding.state == "fail" and finding.fix
     (tmp_path / "config.json").write_text("{}")
-    assert doctor.check_checkpoint(Settings(checkpoint=str(tmp_path))).state == "ok"
+    finding = doctor.check_checkpoint(Settings(checkpoint=str(tmp_path)))
+    assert finding.state == "fail" and "holds a None model" in finding.found
     wrong = {"files": {"config.json": {"bytes": 2, "sha256": "0" * 64}}}
     (tmp_path / "manifest.json").write_text(json.dumps(wrong))
     finding = doctor.check_checkpoint(Settings(checkpoint=str(tmp_path)))
