@@ -138,7 +138,7 @@ def packed_as(path: Path) -> tuple[int, str]:
     Raises:
         CheckpointError: its dg_lsp.json does not say so.
     """
-    packed = read_about(path)[ENTRY]
+    packed = read_about(path).get(ENTRY)
     bits, order = (packed.get("bits"), packed.get("order")) if isinstance(packed, dict) else (None, None)
     if type(bits) is not int or bits not in (4, 8) or order not in ("cpu", "rows"):
         raise CheckpointError(f"{path / 'dg_lsp.json'} does not say how it is packed; pack it again")
