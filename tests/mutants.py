@@ -47,6 +47,7 @@ LAW = "tests/model/test_law.py::"
 BUDGET = "tests/text/test_budget.py::"
 GUARD = "tests/text/test_guard.py::"
 SCANNERS = "tests/text/test_scanners.py::"
+HOSTILE = "tests/test_hostile.py::"
 PRIVACY = "tests/server/test_privacy.py::"
 MUTANTS = (
     Mutant(
@@ -462,7 +463,7 @@ MUTANTS = (
     Mutant(
         7,
         "the engine stays in the session of its window",
-        "dg_lsp/engine/resident.py",
+        "dg_lsp/processes.py",
         "    os.setsid()\n",
         "",
         "tests/engine/test_resident.py::test_an_engine_is_no_windows_child_and_outlives_its_group",
@@ -842,6 +843,38 @@ MUTANTS = (
         "if self._fatal and _hash(request) in self._fatal:",
         "if False:",
         "tests/engine/test_resident.py::test_a_text_that_crashed_the_engine_is_not_sent_again_until_it_changes",
+    ),
+    Mutant(
+        14,
+        "programs start in the workspace's folder",
+        "dg_lsp/processes.py",
+        'AWAY = Path("/")',
+        "AWAY = Path()",
+        HOSTILE + "test_a_fetch_runs_nothing_of_the_folder_it_is_started_in",
+    ),
+    Mutant(
+        14,
+        "uv takes the Python and the settings of its folder",
+        "dg_lsp/training/packages.py",
+        'ours = ["--no-config", "--python", sys.executable]',
+        "ours = list[str]()",
+        "tests/training/test_packages.py::test_without_pip_uv_is_asked_the_same_and_without_both_it_says_so",
+    ),
+    Mutant(
+        14,
+        "a name's control characters reach the terminal",
+        "dg_lsp/cli/shown.py",
+        "return _CONTROL.sub(",
+        "return text or _CONTROL.sub(",
+        "tests/cli/test_shown.py::test_sentences_findings_errors_and_logs_control_nothing",
+    ),
+    Mutant(
+        14,
+        "a file's name is taken for an option",
+        "dg_lsp/cli/main.py",
+        'word.startswith("-") and len(word) > 1 and lexists(word)',
+        'word.startswith("-") and len(word) > 99 and lexists(word)',
+        "tests/cli/test_bot.py::test_a_word_that_is_an_option_and_a_file_is_refused",
     ),
 )
 

@@ -224,7 +224,8 @@ def test_without_pip_uv_is_asked_the_same_and_without_both_it_says_so(
     stub.write_text(
         f"#!{sys.executable}\nimport pathlib, sys, zipfile\n"
         "words = sys.argv\nassert words[1:4] == ['pip', 'install', '--target'], words\n"
-        "assert {'--no-deps', '--require-hashes', '--only-binary'} <= {*words}\n"
+        "assert {'--no-deps', '--require-hashes', '--only-binary', '--no-config'} <= {*words}\n"
+        f"assert words[words.index('--python') + 1] == {sys.executable!r}\n"
         "(line,) = pathlib.Path(words[-1]).read_text().splitlines()\n"
         "name = line.split('==')[0].replace('-', '_')\n"
         f"zipfile.ZipFile(f'{tmp_path}/index/{{name}}-1-py3-none-any.whl').extractall(words[4])\n"
