@@ -850,6 +850,14 @@ MUTANTS = (
         "dg_lsp/processes.py",
         'AWAY = Path("/")',
         "AWAY = Path()",
+        "tests/test_processes.py::test_a_program_of_ours_starts_elsewhere",
+    ),
+    Mutant(
+        14,
+        "programs are found in relative folders",
+        "dg_lsp/processes.py",
+        "filter(os.path.isabs, folders",
+        "filter(None, folders",
         HOSTILE + "test_a_fetch_runs_nothing_of_the_folder_it_is_started_in",
     ),
     Mutant(
