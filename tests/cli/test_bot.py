@@ -516,7 +516,7 @@ def hook() -> list[str]:
 
 def test_the_hook_for_pre_commit_fills_the_files_it_is_given_whatever_they_are_called(folder: Path) -> None:
     (folder / OPTION).write_text(SHOP)
-    words = [sys.executable, "-m", "dg_lsp", *hook(), OPTION, "shop.py"]
+    words = [sys.executable, "-P", "-m", "dg_lsp", *hook(), OPTION, "shop.py"]
     done = subprocess.run(words, cwd=folder, check=False)
     assert done.returncode == 0
     assert not any("NotImplementedError" in (folder / name).read_text() for name in (OPTION, "shop.py"))
@@ -526,7 +526,7 @@ def test_the_hook_for_pre_commit_fills_the_files_it_is_given_whatever_they_are_c
     assert done.returncode == 2 and b"there is no --dry-run" in done.stderr
     # With an `entry` of the user's own they work.
     (folder / "shop.py").write_text(SHOP)
-    own = [*words[:3], "bot", "--keep-if", "false", "--", "shop.py"]
+    own = [*words[:4], "bot", "--keep-if", "false", "--", "shop.py"]
     assert subprocess.run(own, cwd=folder, check=False).returncode == 1
     assert (folder / "shop.py").read_text() == SHOP
 
@@ -534,7 +534,7 @@ def test_the_hook_for_pre_commit_fills_the_files_it_is_given_whatever_they_are_c
 @pytest.mark.parametrize("name", [OPTION, "--dry-run", "-h", "--alone"])
 def test_a_word_that_is_an_option_and_a_file_is_refused(name: str, folder: Path) -> None:
     (folder / name).write_text(SHOP)
-    words = [sys.executable, "-m", "dg_lsp", "bot", name, "shop.py"]
+    words = [sys.executable, "-P", "-m", "dg_lsp", "bot", name, "shop.py"]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and f"write ./{name} for that" in done.stderr
     assert not (folder / "PWNED").exists() and (folder / name).read_text() == SHOP
