@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from dg_lsp.checkpoints import definitions_for, sees_both_sides
 from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.leaving import leaving
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, bounded, current, spending
 from dg_lsp.text.documents.document import Document
@@ -122,7 +123,8 @@ def prepare(
     """Return the request for `gap`, and the uris of the other files that it holds text of.
 
     1. Refuse a gap where no edit could be checked.  2. Take the text around the gap, as much as the settings allow.
-    3. Add candidates, names to be imported, and definitions or recent edits where the model reads them.
+    3. Add candidates, names to be imported, and definitions or recent edits where the model reads them.  4. Keep what
+    may leave.
 
     Raises:
         NoGap: no edit could be checked, or reading the text takes too long.
@@ -151,7 +153,8 @@ def prepare(
         unimported=unimported(document, gap),
         confidence=settings.confidence if options.priority in ("ghost", "ahead") else 0.0,
     )
-    return request, tuple(dict.fromkeys((*found.uris, *context.uris)))
+    # 4.
+    return leaving(request, settings), tuple(dict.fromkeys((*found.uris, *context.uris)))
 
 
 def finish(document: Document, gap: Gap, fill: Fill) -> Outcome:

@@ -12,7 +12,9 @@ from functools import partial
 from itertools import pairwise, zip_longest
 
 from dg_lsp.filling.engine import Engine
+from dg_lsp.filling.leaving import leaving
 from dg_lsp.filling.next_edit import example_of, is_sound
+from dg_lsp.settings import Settings
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.bursts import Bursts
 from dg_lsp.text.documents.document import Document
@@ -52,8 +54,12 @@ class Guess:
 
 
 @bounded
-def guesses_for(document: Document, bursts: Bursts, cursor: int) -> list[Guess]:
+def guesses_for(
+    document: Document, bursts: Bursts, cursor: int, settings: Settings | None = None
+) -> list[Guess]:
     """Return the guesses for the newest of the `bursts` of `document`, the most similar lines first.
+
+    settings: those that choose who rates them, by default a model of this machine.
 
     Raises:
         OutOfTime: looking for them takes too long.
@@ -61,29 +67,32 @@ def guesses_for(document: Document, bursts: Bursts, cursor: int) -> list[Guess]:
     example = example_of(document, bursts, cursor)
     if example is None or bursts.last is None:
         return []
-    source, request = source_of(document), partial(_request, document, example)
+    source, to = source_of(document), settings or Settings()
+    request = partial(_request, to, document, example)
     found = guesses(document, example)
     edits = [edit for edit in found if is_sound(document, edit) and not adds_parameter(source, edit)]
     # Changes since the newest burst are repetitions of it that were taken.
     if bursts.last.later.spans:
         return [Guess(edit, request(edit), None, _REPEATED) for edit in edits]
     least = _PUT_IN if example.is_put_in else _REPLACED
-    made = [_behind(document, example, *pair) for pair in pairwise(edits)]
+    made = [_behind(to, document, example, *pair) for pair in pairwise(edits)]
     return [Guess(edit, request(edit), then, least) for edit, then in zip_longest(edits, made)]
 
 
-def _behind(document: Document, example: Example, edit: Edit, other: Edit) -> Infill:
+def _behind(to: Settings, document: Document, example: Example, edit: Edit, other: Edit) -> Infill:
     """Return the request for the `other` edit where `edit` is made."""
     added = len(edit.text.encode()) - (edit.end - edit.start)
     shift, moved = (added if edit.start < at else 0 for at in (example.start, other.start))
     moved_example = replace(example, start=example.start + shift, end=example.end + shift)
-    return _request(
-        apply_edit(document, edit), moved_example, Edit(other.start + moved, other.end + moved, other.text)
-    )
+    again = Edit(other.start + moved, other.end + moved, other.text)
+    return _request(to, apply_edit(document, edit), moved_example, again)
 
 
-def _request(document: Document, example: Example, edit: Edit) -> Infill:
-    """Return the request to rate `edit`. An `example` that is out of sight comes as a diff in another file."""
+def _request(to: Settings, document: Document, example: Example, edit: Edit) -> Infill:
+    """Return the request to rate `edit`. An `example` that is out of sight comes as a diff in another file.
+
+    The diff has a text that was removed, so only a model of this machine gets it.
+    """
     data, line = document.data, document.line_at(edit.start)
     start, end = document.line_starts[line], document.line_end(line)
     above = shortened(load_language(document.language, document.macros), data[:start], _ABOVE)
@@ -94,18 +103,18 @@ def _request(document: Document, example: Example, edit: Edit) -> Infill:
         name = posixpath.basename(split_uri(document.uri)[1])
         shown = b"-%b\n+%b\n" % (example.old, data[example.start : example.end])
         pieces = (Piece(f"{name}.diff", shown.decode("utf-8", "replace")),)
-    return Infill(
+    request = Infill(
         prefix=above.decode("utf-8", "replace"),
         suffix=below.decode("utf-8", "replace"),
         language=document.language,
         kind="rest_of_line",
         session=document.uri,
-        context=pieces,
         macros=document.macros,
         deadline=_DEADLINE,
         priority="ahead",
         rated=tuple(text.decode("utf-8", "replace") for text in (data[start:end], new)),
     )
+    return leaving(request, to, pieces)
 
 
 async def is_likely(engine: Engine, guess: Guess) -> bool:

@@ -17,6 +17,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import DocumentError, read_document
 from dg_lsp.text.documents.excluded import excluding_file, excluding_names, names_of, path_of
 from dg_lsp.text.documents.ignored import UNIGNORED, Which, ignored, listed
+from dg_lsp.text.documents.ignoring import rules_stamp
 from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
 from dg_lsp.text.related.index import LARGEST, Index, Other, Stamp, family_of
 
@@ -27,6 +28,7 @@ JUNK = {
 }
 # Files whose folder is a project's root.
 _ROOTS = (".git", ".hg", "pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "pom.xml")
+STAMP = 4  # the numbers of a stamp that say which file it is and when it changed
 # The most entries of folders to look at: a home folder opened as a project costs no more than a large project.
 _ENTRIES = 50_000
 # The most bytes of files near one file that a command reads, and the most seconds that this takes.
@@ -47,6 +49,11 @@ class Rules:
     def excludes(self, path: Path | str) -> bool:
         """Return whether a glob names the file at `path`."""
         return bool(excluding_file(str(path), map(str, self.roots), self.exclude))
+
+    def stamp(self, path: Path) -> Stamp | None:
+        """Return the stamp of the file at `path`, with the state of what git ignores there if that matters."""
+        found = stamp_of(path)
+        return (*found, rules_stamp(path.parent)) if found is not None and self.git else found
 
 
 def project_files(folder: Path, which: Which = UNIGNORED) -> list[Path]:
@@ -77,7 +84,7 @@ def index_near(path: Path, settings: Settings, room: int = _NEAR, seconds: float
             break
         if file == path or family_of(language_of(file)) != family:
             continue
-        other = read_file(index, file)
+        other = read_file(index, file, rules)
         if other is not None and not index.take(other):
             break
     return index
@@ -101,8 +108,20 @@ def files_near(start: Path, rules: Rules, stop: Callable[[], bool] = lambda: Fal
             files, below, entries = _listed(current, rules, left)
             left -= entries
             folders.extend(below)
-            hidden = ignored(current, files) if rules.git and files else set[Path]()
-            yield from (path for path in files if path not in hidden)
+            yield from _unignored(current, files, rules)
+
+
+def _unignored(folder: Path, files: Sequence[Path], rules: Rules) -> Iterator[Path]:
+    """Yield those of `files`, all in `folder`, that git does not ignore, if `rules` ask for that.
+
+    Whoever reads them takes long, so the rules of git may change meanwhile.
+    """
+    state, hidden = None, set[Path]()
+    for path in files:
+        if rules.git and (now := rules_stamp(folder)) != state:
+            state, hidden = now, ignored(folder, files)
+        if path not in hidden:
+            yield path
 
 
 def may_be_read(path: Path, rules: Rules) -> bool:
@@ -118,15 +137,18 @@ def may_be_read(path: Path, rules: Rules) -> bool:
 
 
 def is_on_disk(other: Other, rules: Rules) -> bool:
-    """Return whether the file of `other` is as it was when it was read, and is not excluded under any of its names."""
+    """Return whether the file of `other` is as it was when it was read, and is not excluded under any of its names.
+
+    Nor may the rules of git have changed since, where these exclude files.
+    """
     path = path_of(other.uri)
-    return other.stamp is not None and stamp_of(Path(path)) == other.stamp and not rules.excludes(path)
+    return other.stamp is not None and rules.stamp(Path(path)) == other.stamp and not rules.excludes(path)
 
 
-def read_file(index: Index, path: Path) -> Other | None:
-    """Return the file at `path` as an entry for `index`, which is not changed; None if it cannot be read."""
+def read_file(index: Index, path: Path, rules: Rules) -> Other | None:
+    """Return the file at `path` as an entry for `index`, which is not changed; None if it may not or cannot be read."""
     # Taken before the text is read, so that a change in the meantime gives another stamp.
-    stamp = stamp_of(path)
+    stamp = rules.stamp(path)
     if stamp is None:
         return None
     try:

@@ -11,11 +11,15 @@ from lsprotocol import types
 from dg_lsp.server.capabilities import Capabilities, capabilities_of
 from dg_lsp.server.progress import Progress
 from dg_lsp.server.rpc.protocol import ClientError, Server
+from dg_lsp.server.settings import Told
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import Draft
 
 SECTION = "dg-lsp"
+# The section of the user's own settings, which only a client that keeps them apart is asked for: what it answers is no
+# workspace's.
+USER = "dg-lsp-user"
 # Seconds that a client has to apply an edit.
 APPLYING = 30.0
 _DRAFTS = 1 / 20  # seconds between two Drafts
@@ -35,6 +39,7 @@ class Client:
         self.options: dict[str, Any] = {}
         self.prefix = ""
         self._warned: set[str] = set()
+        self._asked = self._told = 0
 
     def introduce(self, params: types.InitializeParams) -> None:
         """Keep the capabilities and options of the client; its option commandPrefix prefixes the names of the commands.
@@ -92,15 +97,22 @@ class Client:
         """Return the progress of the current task. token: the client's, if it sent one."""
         return Progress(self._server.work_done_progress, title, token, self.can)
 
-    async def settings(self) -> Any:
-        """Return the client's settings for this server; None if it does not send them."""
-        items = [types.ConfigurationItem(section=SECTION)]
+    async def settings(self) -> Told | None:
+        """Return the settings that the client tells; None if it does not. Older ones than it has told count as none."""
+        sections = (SECTION, USER) if self.can.apart else (SECTION,)
+        items = [types.ConfigurationItem(section=section) for section in sections]
+        self._asked += 1
+        asked = self._asked
         try:
-            (found,) = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+            found = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+            workspace, user = map(_section, [*found, *([] if self.can.apart else [None])])
         except Exception as error:
-            _log.warning("the client did not send its settings (%s)", type(error).__name__)
+            _log.warning("the client did not tell its settings (%s)", type(error).__name__)
             return None
-        return found
+        if asked < self._told:
+            return None
+        self._told = asked
+        return Told(workspace, user)
 
     async def register(self, registrations: list[types.Registration]) -> None:
         """Register for notifications."""
@@ -125,3 +137,10 @@ class Client:
 
     def _show(self, kind: types.MessageType, message: str) -> None:
         self._server.window_show_message(types.ShowMessageParams(kind, f"dg-lsp: {message}"))
+
+
+def _section(answer: Any) -> dict[str, Any] | None:
+    """Return the settings in a client's answer for one section; None if it has none."""
+    if answer is not None and not isinstance(answer, dict):
+        _log.warning("the client's settings must be an object; what excludes files stays as it was")
+    return answer if isinstance(answer, dict) else None

@@ -218,6 +218,7 @@ class Documents:
         self._known(uri, "closed")
         del self._open[uri]
         self._large.discard(uri)
+        self.notebooks.closed(uri)
 
     def snapshot(self, uri: str) -> Document | None:
         """Return the document as it is now, immutable; None if it is not open."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dg_lsp.filling.project import Rules, files_near, is_on_disk, may_be_read, read_file, stamp_of
+from dg_lsp.filling.project import STAMP, Rules, files_near, is_on_disk, may_be_read, read_file
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import key_of, path_of
@@ -127,11 +127,16 @@ class Project:
         threading.Thread(target=self._read, args=arguments, name="related", daemon=True).start()
 
     def _all(self, start: Path, rules: Rules, stop: threading.Event) -> Iterator[Path]:
-        """Yield the files of the folders, those near `start` first; files of the index that changed are read before."""
+        """Yield the files of the folders, those near `start` first; files of the index that changed are read before.
+
+        Where only the rules of git have changed, the walk finds those that may still be read.
+        """
         for other in self.index.others():
-            if other.stamp and stamp_of(Path(path_of(other.uri))) != other.stamp:
+            now = rules.stamp(Path(path_of(other.uri))) if other.stamp else None
+            if other.stamp and now != other.stamp:
                 self.index.drop(other.uri)
-                self._changed.append(other.uri)
+                if now is None or now[:STAMP] != other.stamp[:STAMP]:
+                    self._changed.append(other.uri)
         yield from files_near(start, rules, stop.is_set)
 
     def _read(self, index: Index, files: Iterator[Path], stop: threading.Event) -> None:
@@ -173,11 +178,11 @@ class Project:
 
     def _put(self, index: Index, path: Path, stop: threading.Event) -> bool:
         """Add the file at `path` to `index` unless it contains it; return whether there is room for more."""
-        uri = path.as_uri()
+        uri, rules = path.as_uri(), self._rules
         # The text of an open document is newer than its file.
-        if key_of(uri) in self._open or index.stamp(uri) == (stamp_of(path) or ()):
+        if rules is None or key_of(uri) in self._open or index.stamp(uri) == (rules.stamp(path) or ()):
             return True
-        other = read_file(index, path)
+        other = read_file(index, path, rules)
         with self._lock:
             if stop.is_set() or key_of(uri) in self._open or other is None:
                 return True

@@ -1,6 +1,8 @@
 """Refusals: the reasons why a document gets no fills, from the settings, and from git where they ask for it."""
 
 import asyncio
+import re
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
@@ -8,17 +10,32 @@ from pathlib import Path, PurePosixPath
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.excluded import excluding_file, path_of, split_uri
 from dg_lsp.text.documents.ignored import ignored
+from dg_lsp.text.documents.ignoring import rules_stamp
 
 _KNOWN = 1_000  # files for which the answers of git and of the globs are kept
-_GITS = 4  # processes of git at a time
+_GITS = 4  # threads that ask for git's rules
+_FRESH = 0.01  # seconds that a look at the files of git's rules holds, so that each folder is looked at once a request
+# The schemes of the addresses of what a person edits: a file, a text that has no file yet (as VS Code, Sublime Text and
+# Monaco call it), a cell of a notebook, and VS Code's interactive window. Others are views, such as `git:` for the left
+# side of a diff, logs, and settings. A path without a scheme counts as a file.
+SERVED = (
+    *("file", "untitled", "buffer", "inmemory"),
+    *("vscode-notebook-cell", "vscode-interactive", "vscode-interactive-input"),
+)
+# A letter alone is a drive.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?=:)")
 
 
 class Refusals:
-    """The reasons why documents get no fills. Answers about a document are kept until it is closed."""
+    """The reasons why documents get no fills.
+
+    Answers about a document are kept until it is closed, those of git until a file changes that says what it ignores.
+    """
 
     def __init__(self) -> None:
         self._excluded: dict[str, str] = {}
-        self._ignored: dict[str, asyncio.Future[bool]] = {}
+        self._ignored: dict[str, tuple[int, asyncio.Future[bool]]] = {}
+        self._stamps: dict[Path, tuple[float, int]] = {}
         # Own threads: git may hang, and must not block the threads that serve requests.
         self._gits = ThreadPoolExecutor(_GITS, "git")
 
@@ -56,12 +73,12 @@ class Refusals:
     def closed(self, uri: str) -> None:
         """Drop the answers about the document `uri`."""
         self.opened(uri)
-        if (asked := self._ignored.pop(uri, None)) is not None:
-            asked.cancel()
+        if (known := self._ignored.pop(uri, None)) is not None:
+            known[1].cancel()
 
     def close(self) -> None:
         """Stop waiting for git."""
-        for asked in self._ignored.values():
+        for _, asked in self._ignored.values():
             asked.cancel()
         self._gits.shutdown(wait=False, cancel_futures=True)
 
@@ -75,17 +92,32 @@ class Refusals:
         return self._excluded[uri]
 
     def _ask_git(self, uri: str) -> asyncio.Future[bool]:
-        """Return whether git ignores the file of the document `uri`; git is asked in a thread, once."""
-        scheme, name = split_uri(uri)
-        if uri not in self._ignored:
+        """Return whether git ignores the file of the document `uri`; that is found out in a thread.
+
+        It is once in each state of the rules. A cell's address has the path of its notebook.
+        """
+        path = Path(path_of(uri) or split_uri(uri)[1])
+        if not path.is_absolute():
+            answer = asyncio.get_running_loop().create_future()
+            answer.set_result(False)
+            return answer
+        stamp = self._stamp(path.parent)
+        known = self._ignored.get(uri)
+        if known is None or known[0] != stamp:
             if len(self._ignored) >= _KNOWN:
                 self._ignored.clear()
-            if scheme == "file":
-                self._ignored[uri] = asyncio.ensure_future(self._is_ignored(Path(name)))
-            else:
-                self._ignored[uri] = asyncio.get_running_loop().create_future()
-                self._ignored[uri].set_result(False)
-        return self._ignored[uri]
+            known = self._ignored[uri] = stamp, asyncio.ensure_future(self._is_ignored(path))
+        return known[1]
+
+    def _stamp(self, folder: Path) -> int:
+        """Return the state of git's rules for the files of `folder`."""
+        now = time.monotonic()
+        found = self._stamps.get(folder)
+        if found is None or now - found[0] > _FRESH:
+            if len(self._stamps) >= _KNOWN:
+                self._stamps.clear()
+            found = self._stamps[folder] = now, rules_stamp(folder)
+        return found[1]
 
     async def _is_ignored(self, path: Path) -> bool:
         work = asyncio.get_running_loop().run_in_executor(self._gits, ignored, path.parent, [path])
@@ -94,3 +126,12 @@ class Refusals:
         except (OSError, ValueError):
             # No file can have such a name.
             return True
+
+
+def no_file(uri: str) -> str:
+    """Return why the document `uri`, which is in no notebook, or a notebook, is not served as a file is; else empty."""
+    found = _SCHEME.match(uri)
+    if found is None or found[0].lower() in SERVED:
+        return ""
+    name = PurePosixPath(split_uri(uri)[1]).name
+    return f"{name[:80]} is a view at `{found[0][:40]}:` and no file that is edited; open the file itself"

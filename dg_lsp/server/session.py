@@ -6,9 +6,10 @@ It runs on the event loop; slow work happens in the engine's process or in a thr
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from dg_lsp.checkpoints import pick, sees_both_sides
@@ -21,14 +22,14 @@ from dg_lsp.filling.offers import Offer
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
-from dg_lsp.server.settings import configured
+from dg_lsp.server.settings import Sources, Told, derived, is_stricter, told
 from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Draft, Priority, Status
+from dg_lsp.text.messages import Draft, Fill, Infill, Priority, Status
 
 Result = TypeVar("Result")
 Remote = TeamEngine | ResidentEngine
@@ -41,6 +42,22 @@ _log = logging.getLogger("dg_lsp.server")
 
 class Superseded(Exception):
     """The work was cancelled, because a newer request or a change of the document replaced it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """The `engine` for one document: it gets a request only if `check`, called at that moment, raises nothing."""
+
+    engine: Engine
+    check: Callable[[], None]
+
+    def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield what the engine yields; raise NoGap if the document may not be read any more."""
+        self.check()
+        return self.engine.infill(request)
+
+    async def close(self) -> None:
+        """Do nothing, since the session closes the engine."""
 
 
 class Session:
@@ -56,7 +73,7 @@ class Session:
         self._live: dict[str, set[asyncio.Future[Any]]] = {}
         self._ghost: dict[str, asyncio.Future[Any]] = {}
         self._loading: tuple[Remote, asyncio.Task[None]] | None = None
-        self._picked = ""
+        self._sources = Sources(workspace.base)
         self.ahead = Ahead(workspace.documents.state)
         self.offers, self.repeats, self.trigger = Offers(), Repeats(), Trigger()
 
@@ -67,17 +84,40 @@ class Session:
             self._engine = self._open_engine(self._workspace.settings, self._pass_on)
         return self._engine
 
-    def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
-        """Apply the settings of a client and of its workspace, as `configured` does; return a sentence for each error.
+    def door(self, document: Document, settings: Settings, engine: Engine | None = None) -> Engine:
+        """Return the engine for requests about `document` that are made with `settings`.
 
-        Offers made with other settings are dropped. If other files may be read from now on, work ends and the index is
-        read again.
+        What may be read is looked at again when a request is sent, since it may have changed after the text was read.
         """
-        before, base = self._workspace.settings, self._workspace.base
-        if self._picked:
-            base = replace(base, checkpoint=self._picked)
-            own, workspace = ({n: v for n, v in one.items() if n != "checkpoint"} for one in (own, workspace))
-        settings, wrong = configured(base, own, workspace)
+        allow = partial(self._workspace.still_permit, document, settings)
+        return _Door(engine or self.engine, allow)
+
+    def tell(self, own: Mapping[str, Any], answer: Told | None) -> list[str]:
+        """Apply the settings that a client has told; return each error as a sentence.
+
+        own: its initialization options. answer: without one what is known stays.
+        """
+        known, wrong = self._sources, list[str]()
+        user, workspace = known.user, known.workspace
+        if answer is not None:
+            user, wrong = told(user, answer.user)
+            workspace, others = told(workspace, answer.workspace)
+            wrong += others
+        wrong += self._apply(replace(known, own=dict(own), user=user, workspace=workspace))
+        return list(dict.fromkeys(wrong))
+
+    def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
+        """Apply the settings of a client and its workspace in place of earlier ones, as `tell` does."""
+        return self._apply(replace(self._sources, own=dict(own), user={}, workspace=dict(workspace)))
+
+    def _apply(self, sources: Sources) -> list[str]:
+        """Derive the settings from `sources`: nothing else sets them. Return a sentence for each error.
+
+        Offers made with other settings are dropped. If less or more may be read from now on, work ends, and the index
+        is read again.
+        """
+        self._sources, before = sources, self._workspace.settings
+        settings, wrong = derived(sources)
         if settings != before:
             self._workspace.settings = settings
             if isinstance(self._engine, Remote):
@@ -85,6 +125,8 @@ class Session:
             self.offers.clear()
             if any(getattr(before, name) != getattr(settings, name) for name in _OF_THE_INDEX):
                 self.files_moved()
+            elif is_stricter(settings, before):
+                self._stop_requests()
         return wrong
 
     async def fill(
@@ -103,7 +145,8 @@ class Session:
             self.ahead.stop_unasked()
         options = replace(await self.fill_options(document, settings, priority), show=show)
         began = time.monotonic()
-        outcome = await fill_gap(self.engine, document, gap, settings, options)
+        door = self.door(document, settings)
+        outcome = await fill_gap(door, document, gap, settings, options)
         if priority == "ghost":
             self.trigger.filled(time.monotonic() - began)
         if options.index is not None:
@@ -225,16 +268,17 @@ class Session:
         if one is None or one.state in ("not fetched", "too large"):
             why = f"{one.state}: {one.note}" if one else f"not among {', '.join(found)}"
             raise EngineError(f"the model {checkpoint} cannot be used; it is {why}")
-        settings, old = self._workspace.settings, self._engine
         if one.state == "in use":
             return
         await asyncio.to_thread(pick, checkpoint)
-        self._picked, self._engine = checkpoint, None
-        self._workspace.settings = replace(settings, checkpoint=checkpoint)
+        old, self._engine = self._engine, None
+        self._apply(replace(self._sources, picked=checkpoint))
         self.offers.clear()
         self._stop_work()
         if old is not None:
-            if isinstance(old, ResidentEngine) and one.memory > room_for(checkpoint, settings):
+            if isinstance(old, ResidentEngine) and one.memory > room_for(
+                checkpoint, self._workspace.settings
+            ):
                 await old.stop()
             await old.close()
 
@@ -256,10 +300,14 @@ class Session:
     def files_moved(self) -> None:
         """Forget the text of other files, and end all work, since other files may be read from now on."""
         self._workspace.refusals.forget_globs()
+        self._stop_requests()
+        self._workspace.project.forget()
+
+    def _stop_requests(self) -> None:
+        """Cancel the requests for all documents."""
         self.ahead.stop()
         for uri in list(self._live):
             self.changed(uri)
-        self._workspace.project.forget()
 
     def _stop_work(self) -> None:
         """Cancel all work."""

@@ -1,7 +1,10 @@
-"""Settings of a client on top of those of the command line; a workspace may change only what is safe."""
+"""Settings of a client on top of those of the command line; a workspace may change only what is safe.
+
+What protects the user comes from two sides, and the stricter one holds.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from dg_lsp.checkpoints import EMBEDDED, languages_of, named, prompt_of
@@ -11,6 +14,89 @@ from dg_lsp.text.languages.language import is_plain
 
 # Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
 _GLOBS, _GLOB = 500, 1_000
+# What protects: lists that a workspace adds to, a switch that it can only switch on, switches that it can only switch
+# off, and numbers that it cannot raise once the user has lowered them.
+_LISTS, _ON = ("exclude", "disabled_languages"), ("exclude_ignored",)
+_OFF = ("automatic", "related", "next_edit", "prefetch")
+_AMOUNTS = ("prefix_bytes", "suffix_bytes", "definition_bytes")
+_PROTECTING = (*_LISTS, *_ON, *_OFF, *_AMOUNTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The settings that a client has told: the workspace's, or all, and the user's; None for a part of which
+    it says nothing."""
+
+    workspace: Mapping[str, Any] | None
+    user: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """All that the settings of a session come from, so that they can be derived again at any time.
+
+    base: those of the command line. own: the initialization options. user: the user's settings as a client tells them
+    apart from the workspace's; they replace initialization options of the same names. workspace: all others.
+    picked: the checkpoint that was chosen in the model menu; empty if none was.
+    """
+
+    base: Settings
+    own: Mapping[str, Any] = field(default_factory=dict)
+    user: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Mapping[str, Any] = field(default_factory=dict)
+    picked: str = ""
+
+
+def derived(sources: Sources) -> tuple[Settings, list[str]]:
+    """Return the settings of `sources`, and a sentence for each setting that is wrong and left out."""
+    machine, picked = of_machine(), sources.picked
+    # What runs on this machine is said once, before anything runs.
+    user = {given: value for given, value in sources.user.items() if name_of(given) not in machine}
+    newer = {*map(name_of, user)}
+    own = {given: value for given, value in sources.own.items() if name_of(given) not in newer}
+    base = replace(sources.base, checkpoint=picked) if picked else sources.base
+    own, workspace = (
+        {given: value for given, value in one.items() if not (picked and given == "checkpoint")}
+        for one in ({**own, **user}, sources.workspace)
+    )
+    return configured(base, own, workspace)
+
+
+def told(known: Mapping[str, Any], answer: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+    """Return what `known` settings become by the `answer` of a client, and a sentence for each that is wrong.
+
+    Instead of a wrong value the known one stays, and all do if no name is right. Without an answer, None, what excludes
+    files and languages stays: a client that says nothing of it takes nothing back.
+    """
+    if answer is None:
+        return {given: value for given, value in known.items() if name_of(given) in (*_LISTS, *_ON)}, []
+    names = {one.name for one in fields(Settings)}
+    if answer and names.isdisjoint(map(name_of, answer)):
+        return {**known}, [f"the client's settings have no setting of dg-lsp, but {', '.join(answer)[:80]!r}"]
+    found, wrong, before = dict[str, Any](), list[str](), {name_of(given): given for given in known}
+    for given, value in answer.items():
+        try:
+            override(Settings(), {given: value})
+            found[given] = value
+        except SettingsError as error:
+            wrong.append(str(error))
+            if (old := before.get(name_of(given))) is not None:
+                found[old] = known[old]
+    return found, wrong
+
+
+def is_stricter(settings: Settings, than: Settings) -> bool:
+    """Return whether something that may be read or sent by the settings `than` may not be by `settings`."""
+
+    def of(name: str) -> tuple[Any, Any]:
+        return getattr(settings, name), getattr(than, name)
+
+    return (
+        any({*now} - {*then} for now, then in map(of, _LISTS))
+        or any(now and not then for now, then in map(of, _ON))
+        or any(then and not now for now, then in map(of, _OFF))
+        or any(now < then for now, then in map(of, _AMOUNTS))
+    )
 
 
 def configured(
@@ -63,14 +149,24 @@ def unlearned(settings: Settings, language: str) -> str:
 def _by_workspace(settings: Settings, given: str, value: Any) -> Settings:
     """Return `settings` with the option that a workspace calls `given` set to `value`."""
     changed, name = resolve(override(settings, {given: value})), name_of(given)
-    if name == "exclude_ignored":
-        return replace(settings, exclude_ignored=settings.exclude_ignored or changed.exclude_ignored)
     if name in of_machine() and changed != settings:
         raise SettingsError(
             f"the workspace cannot set {given!r}; set it with --{name.replace('_', '-')}, with "
             f"{variable_of(name)} or in the initialization options"
         )
-    return changed
+    if name not in _PROTECTING:
+        return changed
+    user, its = getattr(settings, name), getattr(changed, name)
+    if (name in _OFF and its and not user) or (
+        name in _AMOUNTS and its > user and user < getattr(Settings(), name)
+    ):
+        raise SettingsError(
+            f"the workspace cannot set {given!r} to {value!r}, because your own settings are stricter; change those"
+        )
+    if name == "disabled_languages":
+        return replace(changed, disabled_languages=tuple(dict.fromkeys((*user, *its))))
+    # `override` adds globs to those that there are.
+    return replace(changed, exclude_ignored=settings.exclude_ignored or changed.exclude_ignored)
 
 
 def _bounded(settings: Settings, user: Sequence[str]) -> tuple[Settings, list[str]]:

@@ -1,6 +1,7 @@
 """Workspace: the open documents and folders of a client, and the settings that say which of them may be filled."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -8,8 +9,8 @@ from pathlib import Path
 
 from dg_lsp.server.documents import Documents
 from dg_lsp.server.project import Project
-from dg_lsp.server.refusals import Refusals
-from dg_lsp.server.settings import silence
+from dg_lsp.server.refusals import Refusals, no_file
+from dg_lsp.server.settings import is_stricter, silence
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document, DocumentError, OnDisk, read_document
 from dg_lsp.text.documents.excluded import key_of, path_of
@@ -19,13 +20,17 @@ from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.related.recent import Edited
 from dg_lsp.text.syntax.magics import without_magics
 
+# Seconds that a client has to tell its settings before text is read without them.
+PATIENCE = 5.0
+
 
 class Workspace:
     """The files of one client.
 
-    base: the settings of the command line; settings: those with the client's on top. configured: set
-    once these are read. documents: the open ones. folders: returns those of the workspace. project: the text of other
-    files.
+    base: the settings of the command line; settings: those with the client's on top, as the session derives them.
+    configured: set unless the client was asked for its settings and may still tell them. unknown: why they are not
+    known, as a sentence; empty if they are. documents: the open ones. folders: returns those of the workspace.
+    project: the text of other files.
     """
 
     def __init__(
@@ -36,18 +41,34 @@ class Workspace:
     ) -> None:
         self.base = self.settings = settings
         self.documents, self.folders = documents or Documents(), folders
-        self.configured = asyncio.Event()
+        self.configured, self.unknown, self._until = asyncio.Event(), "", 0.0
+        self.configured.set()
         self.refusals = Refusals()
         self.project = Project(self.beside, folders)
+
+    def expect_settings(self) -> None:
+        """Let no text be read before the client has told its settings, or has had PATIENCE seconds to do so."""
+        self.configured.clear()
+        self.unknown, self._until = "the client has not told its settings", time.monotonic() + PATIENCE
+
+    def settle(self, unknown: str = "") -> None:
+        """Expect no settings any more: they are known, or `unknown` says why they are not."""
+        self.unknown = unknown
+        self.configured.set()
+
+    async def settled(self) -> None:
+        """Wait until the client has told its settings, or has had its time to do so."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(self._until - time.monotonic(), 0.0)):
+                await self.configured.wait()
 
     def document(self, uri: str) -> Document:
         """Return the open document `uri` as it is now, without a cell's magics; raise NoGap if it may not be filled."""
         document = self.documents.snapshot(uri)
         if document is None:
             raise NoGap("the document is not open; send textDocument/didOpen first")
-        self.permit(uri, document.language)
-        if notebook := self.documents.notebooks.holding(document.uri):
-            self.permit(notebook)
+        self.permit(document.uri, document.language)
+        if self.documents.notebooks.holding(document.uri):
             plain = without_magics(document.data) if document.language == "python" else document.data
             if plain != document.data:
                 document = replace(document, data=plain, history=None)
@@ -73,11 +94,16 @@ class Workspace:
 
     async def git_answered(self, uri: str) -> None:
         """Wait until git has said whether it ignores the file of the document `uri`, if the settings ask for that."""
-        for one in filter(None, (uri, self.documents.notebooks.holding(uri))):
+        for one in (uri, *self.documents.notebooks.holding(uri)):
             await self.refusals.git_answered(one, self.settings)
 
     async def permitted(self, uri: str) -> Document:
-        """Return the open document `uri`, once git has answered if need be; raise NoGap if it may not be filled."""
+        """Return the open document `uri`, once its settings are known and git has answered if need be.
+
+        Raises:
+            NoGap: it may not be filled.
+        """
+        await self.settled()
         document = self.documents.snapshot(uri)
         if document is not None:
             await self.git_answered(uri)
@@ -114,6 +140,7 @@ class Workspace:
 
     async def _on_disk(self, uri: str) -> Document:
         """Return the file `uri`, once git has answered if need be; raise NoGap if it may not be filled."""
+        await self.settled()
         await self.git_answered(uri)
         self.permit(uri)
         path = path_of(uri)
@@ -150,7 +177,30 @@ class Workspace:
         return silence(self.settings, language) if knows(language) else f"there is no grammar for {language}"
 
     def permit(self, uri: str, language: str = "") -> None:
-        """Raise NoGap with the reason if the document `uri` may not be filled."""
-        folders = [*map(str, self.folders())]
-        if reason := self.refusals.reason(uri, language, self.settings, folders):
+        """Raise NoGap with the reason if the document `uri` may not be filled, or a notebook that it is a cell of."""
+        if reason := self._unsettled():
             raise NoGap(reason)
+        folders, notebooks = [*map(str, self.folders())], self.documents.notebooks.holding(uri)
+        # Clients name cells by schemes of all kinds.
+        if reason := next(filter(None, map(no_file, notebooks or (uri,))), ""):
+            raise NoGap(reason)
+        for one, its in ((uri, language), *((notebook, "") for notebook in notebooks)):
+            if reason := self.refusals.reason(one, its, self.settings, folders):
+                raise NoGap(reason)
+
+    def still_permit(self, document: Document, settings: Settings) -> None:
+        """Raise NoGap if `document`, read with `settings`, may not be filled any more, or less of other files."""
+        if is_stricter(self.settings, settings):
+            raise NoGap("the settings have changed meanwhile; try again")
+        self.permit(document.uri, document.language)
+
+    def _unsettled(self) -> str:
+        """Return why nothing may be read as far as the settings are unknown, as a sentence; empty if it may."""
+        if self.unknown and not self.configured.is_set() and time.monotonic() < self._until:
+            return f"{self.unknown} yet; try again in a moment"
+        if self.unknown and self.settings.engine_url:
+            return (
+                f"{self.unknown}, which may exclude this file, so nothing is sent to the server that engineUrl names; "
+                "start the client again, and see its log"
+            )
+        return ""

@@ -145,7 +145,8 @@ async def _fill_stubs(
             send(draft)
 
         options = replace(await context.session.fill_options(document, settings, "fill"), show=show)
-        filling = fill_stubs(context.session.engine, document, settings, options=options)
+        door = context.session.door(document, settings)
+        filling = fill_stubs(door, document, settings, options=options)
         with context.board.watched_by(progress.report_loading):
             async for event in filling:
                 if isinstance(event, StubEnded):

@@ -18,7 +18,7 @@ async def did_open(context: Context, params: types.DidOpenTextDocumentParams) ->
     context.session.changed(uri)
     workspace.refusals.opened(uri)
     # The client's settings may name another engine than the command line does.
-    await workspace.configured.wait()
+    await workspace.settled()
     await workspace.git_answered(uri)
     if not workspace.documents.is_unread(uri) and not workspace.off(uri):
         context.session.warm()

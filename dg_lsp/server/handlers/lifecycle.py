@@ -8,23 +8,46 @@ from lsprotocol import types
 
 from dg_lsp.server.client import SECTION
 from dg_lsp.server.handlers.context import Context
+from dg_lsp.server.settings import Told
+from dg_lsp.server.workspace import PATIENCE
 from dg_lsp.text.documents.excluded import excluding_names
 from dg_lsp.text.languages.language import suffixes
+
+_WITHOUT = (
+    "until it does, a model of this machine is used with the settings that are known, and nothing is sent to a server "
+    "that engineUrl names"
+)
 
 
 async def initialize(context: Context, params: types.InitializeParams) -> None:
     """Keep the client's capabilities and options, and apply its settings.
 
-    At once, so that the first document that is opened starts the right engine. `initialized` shows what is wrong.
+    At once, so that the first document that is opened starts the right engine. `initialized` shows what is wrong. What
+    the client is asked for later is waited for before any text is read.
     """
     context.client.introduce(params)
+    if context.client.can.configuration:
+        context.workspace.expect_settings()
     context.session.configure(context.client.options, {})
     context.board.checkpoint = context.workspace.settings.checkpoint
 
 
 async def initialized(context: Context, _: types.InitializedParams) -> None:
-    """Read the settings from the client, and register for changes of them and of the workspace's files."""
-    await configure(context)
+    """Read the settings from the client, and register for changes of them and of the workspace's files.
+
+    A client that does not answer in time is registered with all the same, and its answer is used when it comes.
+    """
+    reading = asyncio.ensure_future(configure(context))
+    await asyncio.wait([reading], timeout=PATIENCE)
+    if not reading.done():
+        context.workspace.settle(f"the client did not answer workspace/configuration within {PATIENCE:g} s")
+        context.client.warn(f"{context.workspace.unknown}; {_WITHOUT}")
+    await _register(context)
+    await reading
+
+
+async def _register(context: Context) -> None:
+    """Register for changes of the settings and of the workspace's files."""
     found, can = list[types.Registration](), context.client.can
     if can.tells_settings:
         section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
@@ -51,17 +74,24 @@ async def did_change_configuration(context: Context, params: types.DidChangeConf
 
 
 async def configure(context: Context, sent: Any = None) -> None:
-    """Apply the client's settings: requested from it if it supports that, else as `sent`."""
-    changed = None
-    if context.client.can.configuration:
-        changed = await context.client.settings()
-    elif isinstance(sent, dict):
-        changed = sent.get(SECTION, sent)
-    own, workspace = context.client.options, context.workspace
-    for sentence in context.session.configure(own, changed if isinstance(changed, dict) else {}):
-        context.client.warn(sentence)
+    """Apply the client's settings: requested from it if it supports that, else as `sent`.
+
+    What the client does not tell, or tells wrongly, stays as it is known.
+    """
+    client, workspace = context.client, context.workspace
+    if client.can.configuration:
+        answer = await client.settings()
+    else:
+        section = sent.get(SECTION, sent or None) if isinstance(sent, dict) else None
+        answer = Told(section) if isinstance(section, dict) else None
+    for sentence in context.session.tell(client.options, answer):
+        client.warn(sentence)
     settings = workspace.settings
     # In a thread, since many globs take a while to read.
     await asyncio.to_thread(excluding_names, (), settings.exclude)
-    workspace.configured.set()
+    if answer is None and workspace.unknown:
+        workspace.settle("the client did not tell its settings")
+        client.warn(f"{workspace.unknown}; {_WITHOUT}")
+    else:
+        workspace.settle()
     logging.getLogger("dg_lsp").setLevel(settings.log_level.upper())

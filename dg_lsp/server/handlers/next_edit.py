@@ -73,25 +73,27 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
                 return Reply({"edit": _edit(context, shown), "reason": None}, None)
     # 4.
     if source is document and not repeats.is_sure(source.uri, burst):
-        edit = await context.session.current(document.uri, _guessed(context, document, burst, cursor))
+        edit = await context.session.current(document.uri, _guessed(context, snapshot, burst, cursor))
         if edit is not None:
             shown = repeats.offer(source.uri, burst, (document, edit))
             return Reply({"edit": _edit(context, shown), "reason": None}, None)
     return Reply(_empty("the last edit is not to be repeated at any other place"), None)
 
 
-async def _guessed(context: Context, document: Document, burst: Burst, cursor: int) -> Edit | None:
+async def _guessed(context: Context, snapshot: Snapshot, burst: Burst, cursor: int) -> Edit | None:
     """Return the first edit that a loaded model finds likely to repeat `burst`; it is asked after a pause only."""
-    session, bursts = context.session, context.workspace.documents.bursts(document.uri)
+    document, settings, session = snapshot.document, snapshot.settings, context.session
+    bursts = context.workspace.documents.bursts(document.uri)
     with suppress(EngineError), within(UNASKED):
         # The next key ends this, so while one types nobody asks for the engine's state.
         await asyncio.sleep(_PAUSE)
         engine = await session.loaded()
         if engine is None:
             return None
-        for guess in await asyncio.to_thread(guesses_for, document, bursts, cursor):
+        door = session.door(document, settings, engine)
+        for guess in await asyncio.to_thread(guesses_for, document, bursts, cursor, settings):
             left = session.repeats.left(document.uri, burst, [(document, guess.edit)])
-            if left and await is_likely(engine, guess):
+            if left and await is_likely(door, guess):
                 return guess.edit
     return None
 

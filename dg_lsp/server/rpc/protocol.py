@@ -84,8 +84,7 @@ class Protocol(Conversation):
     ) -> Coroutine[Any, Any, None]:
         """Open a notebook: each of its cells is a document."""
         notebook, notebooks = params.notebook_document, self._server.documents.notebooks
-        notebooks.close(notebook.uri)
-        notebooks.splice(notebook.uri, 0, 0, _cells(notebook.cells))
+        notebooks.open(notebook.uri, _cells(notebook.cells))
         return self._cells_changed(params)
 
     @lsp_method(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
