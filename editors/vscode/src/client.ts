@@ -26,6 +26,8 @@ import { AWAY, environment } from "./shell";
 
 const CRASHES = 5; // this many in ...
 const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to continue
+/** The schemes of what a person edits; on a remote host files are `file`, too. */
+const SCHEMES = ["file", "untitled", "vscode-notebook-cell"];
 const LAST_WORDS = 1000; // ms that a server's error output may still come after its end
 
 /** The state of the server itself, apart from its engine. */
@@ -197,7 +199,8 @@ export class Server implements Disposable {
       "dg-lsp",
       { command: program, transport: TransportKind.stdio, options: { cwd: AWAY, env: environment() } },
       {
-        documentSelector: LANGUAGES.map((language) => ({ language })),
+        // Other schemes are views, such as `git` for the left side of a diff.
+        documentSelector: SCHEMES.flatMap((scheme) => LANGUAGES.map((language) => ({ scheme, language }))),
         outputChannel: this.log,
         middleware: {
           ...this.middleware,
@@ -220,7 +223,7 @@ export class Server implements Disposable {
     );
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { dgLsp: { status: true, drafts: true, confirm: true, covers: true } };
+        capabilities.experimental = { dgLsp: { status: true, drafts: true, confirm: true, covers: true, apart: true } };
       },
       initialize: () => undefined,
       getState: () => ({ kind: "static" }),

@@ -11,7 +11,7 @@ import { chooseModel } from "./models";
 import { NextEdits } from "./next_edit";
 import type { Target } from "./protocol";
 import { SCHEME } from "./review";
-import { keysOfMachine, type Manifest, ofMachine, ofWindow, SECTION } from "./settings";
+import { keysOfMachine, type Manifest, ofUser, ofWorkspace, SECTION, USER } from "./settings";
 import { StatusItem } from "./status";
 import { Used } from "./used";
 
@@ -26,7 +26,7 @@ export function activate(context: ExtensionContext): void {
   const used: Used = new Used((document, kind, characters) => {
     started.notify("dg-lsp/used", { textDocument: { uri: started.uriOf(document) }, kind, characters });
   });
-  const started = new Server(log, middleware(manifest, ghost, used, () => void status.ask()), () => ofMachine(manifest));
+  const started = new Server(log, middleware(manifest, ghost, used, () => void status.ask()), () => ofUser(manifest));
   const fills: Fills = new Fills(started);
   const status: StatusItem = new StatusItem(started, ghost, fills);
   const nextEdits = new NextEdits(started, (document) => fills.busy(document));
@@ -68,9 +68,11 @@ function middleware(manifest: Manifest, ghost: Ghost, used: Used, configured: ()
         if (!Array.isArray(answers)) return answers;
         // Only then does the server answer for a document by the new settings.
         setTimeout(configured, APPLIED);
-        return answers.map((answer: unknown, index) =>
-          params.items[index]?.section === SECTION ? ofWindow(manifest) : answer,
-        );
+        return answers.map((answer: unknown, index) => {
+          const section = params.items[index]?.section;
+          if (section === USER) return ofUser(manifest);
+          return section === SECTION ? ofWorkspace(manifest) : answer;
+        });
       },
     },
     // The two sides of a question are no code of the project's.

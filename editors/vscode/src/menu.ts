@@ -4,7 +4,7 @@ import type { Server } from "./client";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import { betterModel } from "./models";
-import { SECTION, setEverywhere, setHere } from "./settings";
+import { isOn, SECTION, setEverywhere, setHere } from "./settings";
 import { DEMONSTRATION, NOTHING, type StatusItem, type Words } from "./status";
 
 const EFFORTS = ["low", "normal", "high"];
@@ -50,7 +50,7 @@ function row(line: string): Entry {
 }
 
 function automatic(): Entry {
-  const on = workspace.getConfiguration(SECTION).get<boolean | null>("automatic") ?? true;
+  const on = isOn("automatic");
   const place = workspace.workspaceFolders ? "in this workspace" : "everywhere";
   return {
     label: on ? `$(circle-slash) Turn ghost text off ${place}` : `$(check) Turn ghost text on ${place}`,
@@ -59,11 +59,10 @@ function automatic(): Entry {
   };
 }
 
-/** Switch ghost text on or off here; on is what holds without a setting, unless the user's own says otherwise. */
+/** Switch ghost text on or off here. What the user has switched off everywhere no workspace switches on. */
 async function switchAutomatic(on: boolean): Promise<void> {
   await setHere("automatic", on ? undefined : false);
-  const now = workspace.getConfiguration(SECTION).get<boolean | null>("automatic") ?? true;
-  if (now !== on) await setHere("automatic", on);
+  if (on && !isOn("automatic")) await setEverywhere("automatic", undefined);
 }
 
 function language(): Entry[] {

@@ -162,7 +162,7 @@ local function capabilities()
   local own = {
     general = { positionEncodings = { "utf-8", "utf-16" } },
     workspace = { configuration = true },
-    experimental = { dgLsp = { status = true, drafts = true, confirm = true } },
+    experimental = { dgLsp = { status = true, drafts = true, confirm = true, apart = true } },
   }
   if vim.fn.has("nvim-0.11") == 1 then
     return own
@@ -298,13 +298,17 @@ function M.restart()
   again(100)
 end
 
---- The answer of a client to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config.
+--- The answers of a client to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config,
+--- in which a project's may be, and the user's own apart, which no project can change.
 ---@param client vim.lsp.Client
 ---@return table
 function M.settings(client)
-  local configured = client.config.settings or {}
-  local merged = vim.tbl_extend("force", configured["dg-lsp"] or {}, options.get(0).settings)
-  return vim.tbl_extend("force", configured, { ["dg-lsp"] = next(merged) and merged or vim.empty_dict() })
+  local configured, own = client.config.settings or {}, options.get(0).settings
+  local merged = vim.tbl_extend("force", configured["dg-lsp"] or {}, own)
+  return vim.tbl_extend("force", configured, {
+    ["dg-lsp"] = next(merged) and merged or vim.empty_dict(),
+    ["dg-lsp-user"] = next(own) and own or vim.empty_dict(),
+  })
 end
 
 --- Change a setting of the running server, and of those started later.
