@@ -1,6 +1,7 @@
 """The Engine protocol and its errors: all that the filling of a gap knows of whatever runs a model."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from dg_lsp.text.messages import Draft, Fill, Infill
@@ -36,3 +37,20 @@ class Engine(Protocol):
     async def close(self) -> None:
         """Release the model; the engine answers no request afterwards."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The engine `inner`, which gets a request only if `check`, called at that moment, raises nothing."""
+
+    inner: Engine
+    check: Callable[[], None]
+
+    def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Return what the inner engine yields; raise what `check` raises."""
+        self.check()
+        return self.inner.infill(request)
+
+    async def close(self) -> None:
+        """Close the inner engine."""
+        await self.inner.close()

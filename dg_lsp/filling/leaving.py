@@ -1,4 +1,4 @@
-"""Leaving: what a request may say to whoever fills it: the model of this machine, or a server that engineUrl names.
+"""Leaving: what a request may contain for its receiver: the model of this machine, or a server of `engine_url`.
 
 All requests go through it, those for fills and those for ratings.
 """

@@ -114,7 +114,7 @@ def files_near(start: Path, rules: Rules, stop: Callable[[], bool] = lambda: Fal
 def _unignored(folder: Path, files: Sequence[Path], rules: Rules) -> Iterator[Path]:
     """Yield those of `files`, all in `folder`, that git does not ignore, if `rules` ask for that.
 
-    Whoever reads them takes long, so the rules of git may change meanwhile.
+    The files are read one by one, so the rules of git may change meanwhile.
     """
     state, hidden = None, set[Path]()
     for path in files:

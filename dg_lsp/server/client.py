@@ -11,7 +11,7 @@ from lsprotocol import types
 from dg_lsp.server.capabilities import Capabilities, capabilities_of
 from dg_lsp.server.progress import Progress
 from dg_lsp.server.rpc.protocol import ClientError, Server
-from dg_lsp.server.settings import Told
+from dg_lsp.server.settings import Reported
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.messages import Draft
@@ -39,7 +39,7 @@ class Client:
         self.options: dict[str, Any] = {}
         self.prefix = ""
         self._warned: set[str] = set()
-        self._asked = self._told = 0
+        self._asked = self._reported = 0
 
     def introduce(self, params: types.InitializeParams) -> None:
         """Keep the capabilities and options of the client; its option commandPrefix prefixes the names of the commands.
@@ -97,8 +97,8 @@ class Client:
         """Return the progress of the current task. token: the client's, if it sent one."""
         return Progress(self._server.work_done_progress, title, token, self.can)
 
-    async def settings(self) -> Told | None:
-        """Return the settings that the client tells; None if it does not. Older ones than it has told count as none."""
+    async def settings(self) -> Reported | None:
+        """Return the settings that the client reports; None if it does not. Ones older than the last count as none."""
         sections = (SECTION, USER) if self.can.apart else (SECTION,)
         items = [types.ConfigurationItem(section=section) for section in sections]
         self._asked += 1
@@ -107,12 +107,12 @@ class Client:
             found = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
             workspace, user = map(_section, [*found, *([] if self.can.apart else [None])])
         except Exception as error:
-            _log.warning("the client did not tell its settings (%s)", type(error).__name__)
+            _log.warning("the client did not report its settings (%s)", type(error).__name__)
             return None
-        if asked < self._told:
+        if asked < self._reported:
             return None
-        self._told = asked
-        return Told(workspace, user)
+        self._reported = asked
+        return Reported(workspace, user)
 
     async def register(self, registrations: list[types.Registration]) -> None:
         """Register for notifications."""

@@ -6,9 +6,9 @@ It runs on the event loop; slow work happens in the engine's process or in a thr
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,20 +16,20 @@ from dg_lsp.checkpoints import pick, sees_both_sides
 from dg_lsp.engine.choice import Model, models, room_for
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine, load
-from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.engine import Checked, Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.offers import Offer
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
-from dg_lsp.server.settings import Sources, Told, derived, is_stricter, told
+from dg_lsp.server.settings import Reported, Sources, derived, is_stricter, reported
 from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.confirm import doubt
 from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Draft, Fill, Infill, Priority, Status
+from dg_lsp.text.messages import Draft, Priority, Status
 
 Result = TypeVar("Result")
 Remote = TeamEngine | ResidentEngine
@@ -42,22 +42,6 @@ _log = logging.getLogger("dg_lsp.server")
 
 class Superseded(Exception):
     """The work was cancelled, because a newer request or a change of the document replaced it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Door:
-    """The `engine` for one document: it gets a request only if `check`, called at that moment, raises nothing."""
-
-    engine: Engine
-    check: Callable[[], None]
-
-    def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Yield what the engine yields; raise NoGap if the document may not be read any more."""
-        self.check()
-        return self.engine.infill(request)
-
-    async def close(self) -> None:
-        """Do nothing, since the session closes the engine."""
 
 
 class Session:
@@ -90,24 +74,24 @@ class Session:
         What may be read is looked at again when a request is sent, since it may have changed after the text was read.
         """
         allow = partial(self._workspace.still_permit, document, settings)
-        return _Door(engine or self.engine, allow)
+        return Checked(engine or self.engine, allow)
 
-    def tell(self, own: Mapping[str, Any], answer: Told | None) -> list[str]:
-        """Apply the settings that a client has told; return each error as a sentence.
+    def report(self, own: Mapping[str, Any], answer: Reported | None) -> list[str]:
+        """Apply the settings that a client has reported; return each error as a sentence.
 
         own: its initialization options. answer: without one what is known stays.
         """
         known, wrong = self._sources, list[str]()
         user, workspace = known.user, known.workspace
         if answer is not None:
-            user, wrong = told(user, answer.user)
-            workspace, others = told(workspace, answer.workspace)
+            user, wrong = reported(user, answer.user)
+            workspace, others = reported(workspace, answer.workspace)
             wrong += others
         wrong += self._apply(replace(known, own=dict(own), user=user, workspace=workspace))
         return list(dict.fromkeys(wrong))
 
     def configure(self, own: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
-        """Apply the settings of a client and its workspace in place of earlier ones, as `tell` does."""
+        """Apply the settings of a client and its workspace in place of earlier ones, as `report` does."""
         return self._apply(replace(self._sources, own=dict(own), user={}, workspace=dict(workspace)))
 
     def _apply(self, sources: Sources) -> list[str]:

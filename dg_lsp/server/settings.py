@@ -23,8 +23,8 @@ _PROTECTING = (*_LISTS, *_ON, *_OFF, *_AMOUNTS)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The settings that a client has told: the workspace's, or all, and the user's; None for a part of which
+class Reported:
+    """The settings that a client has reported: the workspace's, or all, and the user's; None for a part of which
     it says nothing."""
 
     workspace: Mapping[str, Any] | None
@@ -35,7 +35,7 @@ class Told:
 class Sources:
     """All that the settings of a session come from, so that they can be derived again at any time.
 
-    base: those of the command line. own: the initialization options. user: the user's settings as a client tells them
+    base: those of the command line. own: the initialization options. user: the user's settings as a client reports them
     apart from the workspace's; they replace initialization options of the same names. workspace: all others.
     picked: the checkpoint that was chosen in the model menu; empty if none was.
     """
@@ -62,7 +62,7 @@ def derived(sources: Sources) -> tuple[Settings, list[str]]:
     return configured(base, own, workspace)
 
 
-def told(known: Mapping[str, Any], answer: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+def reported(known: Mapping[str, Any], answer: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
     """Return what `known` settings become by the `answer` of a client, and a sentence for each that is wrong.
 
     Instead of a wrong value the known one stays, and all do if no name is right. Without an answer, None, what excludes

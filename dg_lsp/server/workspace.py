@@ -20,7 +20,7 @@ from dg_lsp.text.reasons import NoGap
 from dg_lsp.text.related.recent import Edited
 from dg_lsp.text.syntax.magics import without_magics
 
-# Seconds that a client has to tell its settings before text is read without them.
+# Seconds that a client has to report its settings before text is read without them.
 PATIENCE = 5.0
 
 
@@ -28,7 +28,7 @@ class Workspace:
     """The files of one client.
 
     base: the settings of the command line; settings: those with the client's on top, as the session derives them.
-    configured: set unless the client was asked for its settings and may still tell them. unknown: why they are not
+    configured: set unless the client was asked for its settings and may still report them. unknown: why they are not
     known, as a sentence; empty if they are. documents: the open ones. folders: returns those of the workspace.
     project: the text of other files.
     """
@@ -47,9 +47,9 @@ class Workspace:
         self.project = Project(self.beside, folders)
 
     def expect_settings(self) -> None:
-        """Let no text be read before the client has told its settings, or has had PATIENCE seconds to do so."""
+        """Let no text be read before the client has reported its settings, or has had PATIENCE seconds to do so."""
         self.configured.clear()
-        self.unknown, self._until = "the client has not told its settings", time.monotonic() + PATIENCE
+        self.unknown, self._until = "the client has not reported its settings", time.monotonic() + PATIENCE
 
     def settle(self, unknown: str = "") -> None:
         """Expect no settings any more: they are known, or `unknown` says why they are not."""
@@ -57,7 +57,7 @@ class Workspace:
         self.configured.set()
 
     async def settled(self) -> None:
-        """Wait until the client has told its settings, or has had its time to do so."""
+        """Wait until the client has reported its settings, or has had its time to do so."""
         with suppress(TimeoutError):
             async with asyncio.timeout(max(self._until - time.monotonic(), 0.0)):
                 await self.configured.wait()

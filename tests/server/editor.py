@@ -40,7 +40,7 @@ class Editor:
         self.refuses: Any = None
         self.server = make_server(settings or Settings(), lambda *_: self.engine)
         self.protocol, self.heard = self.server.protocol, list[dict[str, Any]]()
-        self.protocol.set_writer(self)
+        self.protocol.set_writer(self)  # type: ignore[arg-type]
         self.answers: dict[Any, Any] = {}
         self._count = 0
 

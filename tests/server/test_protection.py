@@ -25,6 +25,13 @@ from tests.waiting import until
 APART = {"dgLsp": {"apart": True}}
 TEAM = "http://127.0.0.1:9"
 OWN = "x = load()\n"
+REFUSALS: tuple[dict[str, Any], ...] = (
+    {"error": {"code": -32603, "message": "no"}},
+    {"result": None},
+    {"result": {}},
+    {"result": []},
+)
+JUNK: tuple[Any, ...] = (None, 5, [], {}, {"dg-lsp": None}, {"dg-lsp": 5}, {"python": {}})
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
@@ -103,12 +110,7 @@ def test_an_answer_that_says_nothing_takes_nothing_back(junk: Any) -> None:
         editor.settings = {"dg-lsp": junk}
         await editor.tell("workspace/didChangeConfiguration", {"settings": junk})
         assert await editor.ghost("file:///w/own.py", 0, 9) == []
-        for refusal in (
-            {"error": {"code": -32603, "message": "no"}},
-            {"result": None},
-            {"result": {}},
-            {"result": []},
-        ):
+        for refusal in REFUSALS:
             editor.refuses = refusal
             await editor.tell("workspace/didChangeConfiguration", {"settings": None})
             assert await editor.ghost("file:///w/own.py", 0, 9) == [], refusal
@@ -128,7 +130,7 @@ def test_a_client_that_only_sends_its_settings_takes_none_back_by_junk() -> None
         await opened(editor, "file:///w/own.py")
         change = "workspace/didChangeConfiguration"
         await editor.tell(change, {"settings": {"dg-lsp": {"exclude": ["own.py"]}}})
-        for junk in (None, 5, [], {}, {"dg-lsp": None}, {"dg-lsp": 5}, {"python": {}}):
+        for junk in JUNK:
             await editor.tell(change, {"settings": junk})
             assert await editor.ghost("file:///w/own.py", 0, 9) == [], junk
         await editor.tell(change, {"settings": {"dg-lsp": {}}})

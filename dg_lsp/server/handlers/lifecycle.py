@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from dg_lsp.server.client import SECTION
 from dg_lsp.server.handlers.context import Context
-from dg_lsp.server.settings import Told
+from dg_lsp.server.settings import Reported
 from dg_lsp.server.workspace import PATIENCE
 from dg_lsp.text.documents.excluded import excluding_names
 from dg_lsp.text.languages.language import suffixes
@@ -76,21 +76,21 @@ async def did_change_configuration(context: Context, params: types.DidChangeConf
 async def configure(context: Context, sent: Any = None) -> None:
     """Apply the client's settings: requested from it if it supports that, else as `sent`.
 
-    What the client does not tell, or tells wrongly, stays as it is known.
+    What the client does not report, or reports wrongly, stays as it is known.
     """
     client, workspace = context.client, context.workspace
     if client.can.configuration:
         answer = await client.settings()
     else:
         section = sent.get(SECTION, sent or None) if isinstance(sent, dict) else None
-        answer = Told(section) if isinstance(section, dict) else None
-    for sentence in context.session.tell(client.options, answer):
+        answer = Reported(section) if isinstance(section, dict) else None
+    for sentence in context.session.report(client.options, answer):
         client.warn(sentence)
     settings = workspace.settings
     # In a thread, since many globs take a while to read.
     await asyncio.to_thread(excluding_names, (), settings.exclude)
     if answer is None and workspace.unknown:
-        workspace.settle("the client did not tell its settings")
+        workspace.settle("the client did not report its settings")
         client.warn(f"{workspace.unknown}; {_WITHOUT}")
     else:
         workspace.settle()
