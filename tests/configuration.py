@@ -23,7 +23,12 @@ Every setting has a default, so none needs to be given. A later entry of this li
 1. the default,
 2. an environment variable of the process, such as `DG_LSP_EFFORT=high`,
 3. an option on the command line, such as `--effort high`,
-4. for the server: the client's `initializationOptions`, then its settings in the section `{SECTION}`.
+4. for the server: the client's `initializationOptions`, then its settings in the section `{SECTION}`, which count as a workspace's.
+
+A workspace takes nothing away that protects you: it can add to `exclude` and `disabled_languages`, switch `exclude_ignored` on, switch
+`automatic`, `related`, `next_edit` and `prefetch` off, and lower `prefix_bytes`, `suffix_bytes` and `definition_bytes` where you have
+lowered them; what it tries beyond that is named in a message. So set what protects you on the command line, in the environment, in the
+initialization options, or in the user settings of VS Code.
 
 A value that cannot be used is named in a message, and the value below it holds. Editors write names in camel case
 (`prefixBytes`); snake case is taken, too. A variable `DG_LSP_...` that is no setting has no effect, and a line on stderr,

@@ -49,6 +49,7 @@ GUARD = "tests/text/test_guard.py::"
 SCANNERS = "tests/text/test_scanners.py::"
 HOSTILE = "tests/test_hostile.py::"
 PRIVACY = "tests/server/test_privacy.py::"
+PROTECTION = "tests/server/test_protection.py::"
 MUTANTS = (
     Mutant(
         1,
@@ -574,6 +575,86 @@ MUTANTS = (
     ),
     Mutant(
         12,
+        "text is read before the settings are known",
+        "dg_lsp/server/handlers/lifecycle.py",
+        "context.workspace.expect_settings()",
+        "pass",
+        PROTECTION + "test_nothing_is_read_before_the_settings_are_known",
+    ),
+    Mutant(
+        12,
+        "a server gets text although no settings were reported",
+        "dg_lsp/server/workspace.py",
+        "if self.unknown and self.settings.engine_url:",
+        "if False:",
+        PROTECTION + "test_without_an_answer_only_a_model_of_this_machine_is_used",
+    ),
+    Mutant(
+        12,
+        "an answer that says nothing takes the settings back",
+        "dg_lsp/server/settings.py",
+        "return {given: value for given, value in known.items() if name_of(given) in (*_LISTS, *_ON)}, []",
+        "return {}, []",
+        PROTECTION + "test_an_answer_that_says_nothing_takes_nothing_back",
+    ),
+    Mutant(
+        12,
+        "a server gets names of files, and removed text",
+        "dg_lsp/filling/leaving.py",
+        "if settings.engine_url:",
+        "if False:",
+        PROTECTION + "test_a_server_learns_no_name_of_a_file_and_a_model_of_this_machine_does",
+    ),
+    Mutant(
+        12,
+        "the left side of a diff is read",
+        "dg_lsp/server/workspace.py",
+        'if reason := next(filter(None, map(no_file, notebooks or (uri,))), ""):',
+        "if False:",
+        PROTECTION + "test_a_view_gets_nothing_and_its_text_is_in_no_request",
+    ),
+    Mutant(
+        12,
+        "what git ignores is asked once for each document",
+        "dg_lsp/server/refusals.py",
+        "if known is None or known[0] != stamp:",
+        "if known is None:",
+        PROTECTION + "test_what_git_ignores_later_is_sent_no_more",
+    ),
+    Mutant(
+        12,
+        "what git ignores is asked once for each indexed file",
+        "dg_lsp/filling/project.py",
+        "return (*found, rules_stamp(path.parent)) if found is not None and self.git else found",
+        "return found",
+        PROTECTION + "test_what_git_ignores_later_is_sent_no_more",
+    ),
+    Mutant(
+        12,
+        "a cell that is taken out is of no notebook",
+        "dg_lsp/server/notebooks.py",
+        "self._holding |= {",
+        "self._holding = {",
+        "tests/server/test_notebooks.py::test_a_cell_that_is_moved_in_two_steps_stays_in_its_notebook",
+    ),
+    Mutant(
+        14,
+        "a workspace switches on what the user has switched off",
+        "dg_lsp/server/settings.py",
+        "if (name in _OFF and its and not user) or (",
+        "if (",
+        PROTECTION + "test_a_workspace_adds_protection_and_lifts_none",
+    ),
+    Mutant(
+        14,
+        "a workspace empties the list of languages that are off",
+        "dg_lsp/server/settings.py",
+        "disabled_languages=tuple(dict.fromkeys((*user, *its)))",
+        "disabled_languages=its",
+        PROTECTION + "test_a_workspace_adds_protection_and_lifts_none",
+    ),
+    Mutant(
+        12,
         "the path of a checkpoint is in the counts",
         "dg_lsp/server/uses.py",
         'return name if name in (EMBEDDED, *OFFERED) or is_hub_name(name) else "of a folder"',
@@ -696,8 +777,8 @@ MUTANTS = (
         12,
         "a cell of an excluded notebook is read",
         "dg_lsp/server/workspace.py",
-        "            self.permit(notebook)\n",
-        "",
+        'for one, its in ((uri, language), *((notebook, "") for notebook in notebooks)):',
+        "for one, its in ((uri, language),):",
         "tests/server/test_notebooks.py::test_a_cell_of_an_excluded_notebook_is_not_read",
     ),
     Mutant(

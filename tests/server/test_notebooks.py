@@ -188,3 +188,30 @@ def test_a_bare_client_gets_ghost_text_in_the_coordinates_of_the_cell(wire: Wire
     params = {"textDocument": {"uri": cell("d")["document"]}, "position": at, "context": {"triggerKind": 2}}
     (one,) = wire.ask(1, "textDocument/inlineCompletion", params)["result"]["items"]
     assert one["insertText"] and one["range"] == {"start": at, "end": at}
+
+
+@pytest.mark.parametrize("first", ["put in", "taken out"])
+def test_a_cell_that_is_moved_in_two_steps_stays_in_its_notebook(first: str) -> None:
+    moved, other = cell("a"), cell("d")
+    put, take = {"start": 2, "deleteCount": 0, "cells": [moved]}, {"start": 0, "deleteCount": 1}
+    steps = [put, take] if first == "put in" else [take, put | {"start": 1}]
+
+    async def work() -> None:
+        for exclude in (("sums.ipynb",), ()):
+            one = Book(Settings(exclude=exclude))
+            await one.tell(book((moved, "a = 1"), (other, "x = ")))
+            for step in steps:
+                await one.tell(change({"structure": {"array": step}}))
+                for which in (moved, other):
+                    if exclude:
+                        with pytest.raises(NoGap, match=r"sums\.ipynb is excluded"):
+                            one.window.workspace.document(which["document"])
+            if not exclude:
+                assert (await one.request("a", 5)).prefix == "x =\n\na = 1"
+            # Out of its notebook for good, it is forgotten with its document.
+            closing = [{"uri": moved["document"]}]
+            gone = {"array": {"start": 1, "deleteCount": 1}, "didClose": closing}
+            await one.tell(change({"structure": gone}))
+            assert not one.window.workspace.documents.notebooks.holding(moved["document"])
+
+    asyncio.run(work())

@@ -431,6 +431,10 @@ def test_each_file_that_says_what_git_ignores_is_looked_at(
         assert before == rules_stamp(folder)
         write(tmp_path / place, f"# {place}\n")
         assert rules_stamp(folder) != before, place
+    write(home / ".gitconfig", "[core]\n\texcludesFile = ~/mine\n")
+    before = rules_stamp(folder)
+    write(home / "mine", "*.py\n")
+    assert rules_stamp(folder) != before, "what a configuration names"
     before = rules_stamp(folder)
     write(tmp_path / "w/sub/.git/HEAD", "ref: refs/heads/main\n")
     assert rules_stamp(folder) != before, "a repository within the repository"

@@ -3,21 +3,25 @@
 import os
 import stat
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
-# In a repository's own folder; those behind `commondir` belong to the repository that a worktree is of.
+from dg_lsp.text.documents.repository import UnknownRepository, excludes_files, find_repository
+
+# In a repository's own folder; those after `commondir` belong to the repository that a worktree is of.
 _OWN, _COMMON = ("HEAD", "index", "commondir"), ("info/exclude", "config")
 _LONGEST = 4096  # bytes of a path in a file
 
 
 def rules_stamp(folder: Path) -> int:
     """Return a number that changes when a file changes that says which files of `folder` git ignores, or tracks."""
-    return hash(tuple((path, _stamp(path)) for path in _files(folder)))
-
-
-def _files(folder: Path) -> Iterator[str]:
-    """Yield the paths of the files of rules, whether they exist or not."""
     place = Path(os.path.realpath(folder))
+    rules = tuple((path, _stamp(path)) for path in _files(place))
+    return hash((rules, *((path, _stamp(path)) for path in _configured(place, rules))))
+
+
+def _files(place: Path) -> Iterator[str]:
+    """Yield the paths of the files of rules, whether they exist or not."""
     for root in (place, *place.parents):
         yield f"{root}/.gitignore"
         yield (data := f"{root}/.git")
@@ -32,6 +36,16 @@ def _files(folder: Path) -> Iterator[str]:
     home = os.path.expanduser("~")  # noqa: PTH111
     user = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
     yield from (f"{user}/config", f"{user}/ignore", f"{home}/.gitconfig", "/etc/gitconfig")
+
+
+@lru_cache(maxsize=1024)
+def _configured(place: Path, _: object) -> tuple[str, ...]:
+    """Return the files of patterns that a configuration names for `place`; read again when a file of rules changes."""
+    try:
+        repository = find_repository(place)
+        return tuple(map(str, excludes_files(repository))) if repository is not None else ()
+    except (UnknownRepository, OSError, ValueError):
+        return ()
 
 
 def _stamp(path: str) -> tuple[int, ...]:
