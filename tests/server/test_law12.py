@@ -229,7 +229,7 @@ class Planted:
         """Open a notebook that is excluded, and move its cells in two notifications, in any order."""
         self.words += 1
         book = (self.folder / "hidden.ipynb").as_uri()
-        cells = [
+        cells: list[dict[str, Any]] = [
             {
                 "uri": f"vscode-notebook-cell:/cells/{self.words}{name}",
                 "languageId": "python",
