@@ -143,7 +143,7 @@ local function ticks_now()
   return ticks
 end
 
---- Return the edit in an answer, with places as Neovim counts them; nil where it is for another text than the buffer has.
+--- Return the edit in an answer, with places as Neovim counts them; nil where it is for another text than the buffer's.
 --- The server may not have had the last changes of a buffer that is not the current one.
 ---@param edit table
 ---@param client vim.lsp.Client
