@@ -161,7 +161,7 @@ MUTANTS = (
         "dg_lsp/text/syntax/misplaced.py",
         "return [node for node, name in found if name not in known] if walls else []",
         "return []",
-        "tests/text/test_misplaced.py",
+        "tests/text/test_misplaced.py::test_a_statement_is_refused_where_the_language_has_none",
     ),
     Mutant(
         5,
@@ -169,7 +169,7 @@ MUTANTS = (
         "dg_lsp/text/syntax/misplaced.py",
         'if k in ("wall", f"room.{name}")), "wall") == "wall"',
         'if k == f"room.{name}"), "wall") == "wall"',
-        "tests/text/test_misplaced.py",
+        "tests/text/test_misplaced.py::test_a_statement_is_refused_where_the_language_has_none",
     ),
     Mutant(
         5,
