@@ -210,6 +210,17 @@ function M.config()
         require("dg_lsp.fill").applied()
         return vim.lsp.handlers["workspace/applyEdit"](...)
       end,
+      ["workspace/configuration"] = function(err, result, context)
+        local answers = vim.lsp.handlers["workspace/configuration"](err, result, context)
+        for at, item in ipairs(result.items) do
+          -- The user's own settings, apart from those of vim.lsp.config, in which a project's may be.
+          if item.section == "dg-lsp-user" then
+            local own = options.get(0).settings
+            answers[at] = next(own) and own or vim.empty_dict()
+          end
+        end
+        return answers
+      end,
       ["dg-lsp/status"] = function(_, result)
         status.set(result)
       end,
@@ -298,17 +309,13 @@ function M.restart()
   again(100)
 end
 
---- The answers of a client to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config,
---- in which a project's may be, and the user's own apart, which no project can change.
+--- The answer of a client to the server's `workspace/configuration`: the user's settings over those of vim.lsp.config.
 ---@param client vim.lsp.Client
 ---@return table
 function M.settings(client)
-  local configured, own = client.config.settings or {}, options.get(0).settings
-  local merged = vim.tbl_extend("force", configured["dg-lsp"] or {}, own)
-  return vim.tbl_extend("force", configured, {
-    ["dg-lsp"] = next(merged) and merged or vim.empty_dict(),
-    ["dg-lsp-user"] = next(own) and own or vim.empty_dict(),
-  })
+  local configured = client.config.settings or {}
+  local merged = vim.tbl_extend("force", configured["dg-lsp"] or {}, options.get(0).settings)
+  return vim.tbl_extend("force", configured, { ["dg-lsp"] = next(merged) and merged or vim.empty_dict() })
 end
 
 --- Change a setting of the running server, and of those started later.
