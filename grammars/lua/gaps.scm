@@ -5,3 +5,4 @@
 ((identifier) @refuse
   (#any-of? @refuse "and" "break" "do" "else" "elseif" "end" "for" "function" "goto" "if" "in" "local" "not" "or" "repeat"
     "return" "then" "until" "while"))
+((identifier) @refuse (#match? @refuse "[$`?@!\\\\]"))

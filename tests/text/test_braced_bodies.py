@@ -2,6 +2,8 @@
 
 import pytest
 
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.syntax.bodies import Body, bodies_of
 from dg_lsp.text.syntax.lines import bodies_by_lines
@@ -221,3 +223,41 @@ OWNED = {
 def test_a_method_has_the_name_of_its_type(language: str) -> None:
     text, names = OWNED[language]
     assert [b.header.name for b in of_tree(language, text) if b.header.owner == "function"] == names
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("go", "package p\n\nfunc f() {\n\tx := new(3)\n\t|\n}\n", "f"),
+        (
+            "java",
+            "class A extends B {\n    A() {\n        int a = 1;\n        super();\n        |\n    }\n}\n",
+            "A.A",
+        ),
+        ("cpp", "struct A {\n    void f(this A& self) {\n        |\n    }\n};\n", "A.f"),
+        ("cpp", "void f() {\n    if consteval { g(); }\n    |\n}\n", "f"),
+        (
+            "csharp",
+            'class A\n{\n    void F()\n    {\n        var a = $@"""b""";\n        |\n    }\n}\n',
+            "A.F",
+        ),
+        (
+            "csharp",
+            "static class E\n{\n    extension(string s)\n    {\n        int N()\n        {\n            |\n"
+            "        }\n    }\n}\n",
+            "E.N",
+        ),
+        ("typescript", "class A {\n  static accessor x = 1;\n  f() {\n    |\n  }\n}\n", "A.f"),
+        (
+            "typescript",
+            "class A {\n  static accessor x = 1;\n  f() {\n    g(t => {\n      |\n    });\n  }\n}\n",
+            "A.f",
+        ),
+    ],
+)
+def test_a_body_in_text_that_the_grammar_cannot_read_has_its_name(
+    language: str, text: str, name: str
+) -> None:
+    before, after = text.split("|")
+    document = Document(f"file:///a.{language}", language, 1, (before + after).encode())
+    assert find_gap(document, len(before.encode()), "function_body").name == name

@@ -210,8 +210,37 @@ CASES = {
     ),
     "lua, no loop": ("lua", "local function f()\n  a()\n  |\n  b()\nend\n", ("break",)),
     "lua, in a table": ("lua", "local a = {\n  b = 1,\n  |\n}\n", ("return", "break", "else", "end")),
+    "lua, a sign that no name holds": ("lua", "local a = |\n", ("$x", "false`b", "a!")),
+    "swift, a case outside of a switch": (
+        "swift",
+        "func f() {\n    a()\n    |\n}\n",
+        ("default:", "case 1:"),
+    ),
+    "kotlin, a second statement": (
+        "kotlin",
+        "fun f() {\n    return a |\n}\n",
+        ("if (b) { c() }", "return c"),
+    ),
+    "css, a declaration without its end": (
+        "css",
+        "a {\n  b: c;\n  |\n  d: e;\n}\n",
+        ("f: 1", "transform: rotate", "f: g(1) h", "f: g: h;", "- a: b"),
+    ),
+    "css, signs of no value": ("css", "a {\n  b: |;\n}\n", ("1rem`c", "c`", "c !important !important", "@c")),
 }
 RIGHT = {
+    "css": (
+        "css",
+        "a {\n  b: c;\n  |\n}\n",
+        ("f: g;", "f: url(data:a:b);", "--f: g;", "f: g !important;", "f: 1"),
+    ),
+    "css, a filter": ("css", "a {\n  filter: |;\n}\n", ("progid:A.B(c=0)", "alpha(opacity=0)", "url('a:b')")),
+    "css, a selector": (
+        "css",
+        "|\n\na {\n  b: c;\n}\n",
+        ("a:hover { b: c; }", "a::before { b: c; }", "@media (a: b) { }"),
+    ),
+    "kotlin, an infix function": ("kotlin", "fun f() {\n    return a |\n}\n", ("to b", "until b", "or b")),
     "go": (
         "go",
         "package p\n\nfunc f() {\n}\n\n|\n\nfunc g() {\n}\n",

@@ -19,6 +19,7 @@ _BLANK = re.compile(rb"\s*")
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
 _CALLED = re.compile(rb"\w+\s*\(.*\)\s*", re.DOTALL)
 _WORD = re.compile(rb"\w+")
+_INNER = re.compile(rb"\w\w+\w\Z")
 Captures = Mapping[str, Sequence[Node]]
 StatementKind = Literal["docstring", "stub", "code"]
 # The kind of gap that the body of an owner is, and the other way round.
@@ -254,7 +255,10 @@ def _inside(body: Node) -> tuple[int, int, int] | None:
 
 def _name(data: bytes, node: Node | None) -> str:
     """The name that a node of `data` says, with dots between its parts: `Stack.push` of `Stack<T>::push`."""
-    text = data[node.start_byte : node.end_byte].strip(b"\"'") if node is not None else b""
+    if node is None or _INNER.match(data, max(node.start_byte - 1, 0), node.end_byte + 1):
+        # A part of a word is a name that only the parser reads, in the place of a macro.
+        return ""
+    text = data[node.start_byte : node.end_byte].strip(b"\"'")
     text = without_arguments(text) if b"<" in text else text
     return re.sub(r"\s*(?:::|\.)\s*", ".", text.decode("utf-8", "replace"))
 

@@ -18,6 +18,12 @@ LONGEST = 4_000
 _WORD = re.compile(rb"[A-Za-z_$@\x80-\xff][\w$\x80-\xff]*")
 # A name and its parameters, of which only the brackets are left.
 _CALL = re.compile(rb"(?:operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+) *(?:<[^()]*>)? *\(\)")
+# The name in front of parameters, and that of a value which is a function.
+_CALLED = re.compile(rb"([~\w$\x80-\xff:.#]+) *(?:<[^()]*>)? *\(\)")
+_ASSIGNED = re.compile(rb"([\w$\x80-\xff.]+) *(?::[^=]*)?=(?!>)")
+# The name behind the word of a class, or of the type that an implementation is for.
+_CLASSED = re.compile(rb"(?:<[^{}]*?>)? +(?:[^{}:]*? for +)?([\w$.:\x80-\xff]+)")
+_TYPE = re.compile(rb"type +([\w\x80-\xff]+)")
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _NEW = re.compile(rb"\bnew\b")
@@ -66,6 +72,23 @@ def head_of(language: Language, data: bytes, line: int, at: int) -> Head | None:
     text, start, listed = _flat(language, data, max(line, at - LONGEST), at)
     owner = _owner(language, text, listed=listed)
     return Head(owner, start, text) if owner else None
+
+
+def name_of(language: Language, head: Head) -> str:
+    """Return the name that `head` gives its body, with dots between its parts; empty where it gives none."""
+    text, words = without_arguments(head.text), language.words
+    if head.owner == "function":
+        called = (m for m in _CALLED.finditer(text) if m[1] not in (*words.functions, *language.keywords))
+        name = next(called, None) or _ASSIGNED.search(text)
+    else:
+        word = next((m for m in _WORD.finditer(text) if m[0] in words.classes and m[0] != b"new"), None)
+        name = (
+            (_CLASSED.match(text, word.end()) or _TYPE.match(text))
+            if word and head.owner == "class"
+            else None
+        )
+    found: bytes = name[1] if name else b""
+    return found.decode("utf-8", "replace").replace("::", ".").strip(".:")
 
 
 def without_arguments(name: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dg_lsp.text.budget import check
 from dg_lsp.text.languages import python
@@ -19,7 +20,7 @@ from dg_lsp.text.syntax.bodies import (
     trailing,
 )
 from dg_lsp.text.syntax.brackets import OpenBracket, read
-from dg_lsp.text.syntax.items import head_of
+from dg_lsp.text.syntax.items import head_of, name_of
 from dg_lsp.text.syntax.lexer import LogicalLine, Span, logical_lines, tokens
 
 
@@ -28,7 +29,7 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
     if language.style == "indent":
         return tuple(sorted(_indented(language, data, span), key=sort_key))
     bodies: list[Body] = []
-    around: list[tuple[int, Owner]] = []
+    around: list[tuple[int, Owner, str]] = []
     for opened in (o for o in read(language, data, *span).all if o.bracket == b"{"):
         check()
         if head := head_of(language, data, opened.line, opened.at):
@@ -36,8 +37,9 @@ def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, 
             around = [outer for outer in around if opened.at < outer[0]]
             loop = is_loop(language, data, (head.start, opened.at), around[-1][1] if around else None)
             owner: Owner = "block" if loop and head.owner == "function" else head.owner
-            around.append((inside[1], owner))
-            header = Header(owner, head.start, head.start, opened.at + 1, name="")
+            around.append((inside[1], owner, name_of(language, replace(head, owner=owner))))
+            name = ".".join(name for *_, name in around if name)
+            header = Header(owner, head.start, head.start, opened.at + 1, name)
             bodies.append(between_braces(language, data, header, inside, {}))
     return tuple(sorted(bodies, key=sort_key))
 
