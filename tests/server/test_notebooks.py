@@ -193,7 +193,10 @@ def test_a_bare_client_gets_ghost_text_in_the_coordinates_of_the_cell(wire: Wire
 @pytest.mark.parametrize("first", ["put in", "taken out"])
 def test_a_cell_that_is_moved_in_two_steps_stays_in_its_notebook(first: str) -> None:
     # Their addresses say nothing of the notebook.
-    moved, other = ({"kind": 2, "document": f"vscode-notebook-cell:/cells/{name}"} for name in "ad")
+    def cell(name: str) -> dict[str, Any]:
+        return {"kind": 2, "document": f"vscode-notebook-cell:/cells/{name}"}
+
+    moved, other = cell("a"), cell("d")
     put, take = {"start": 2, "deleteCount": 0, "cells": [moved]}, {"start": 0, "deleteCount": 1}
     steps = [put, take] if first == "put in" else [take, put | {"start": 1}]
 
