@@ -347,7 +347,7 @@ def test_what_could_not_be_written_is_not_said_to_be_kept(monkeypatch, capsys, f
     install(monkeypatch, answer)
     assert main(["bot", str(file), "--json", "-"]) == 1
     report = json.loads(capsys.readouterr().out)
-    assert report["summary"] == {"tried": 0, "filled": 0, "kept": 0} and report["stubs"] == []
+    assert not any(report["summary"].values()) and report["stubs"] == []
     assert "changed meanwhile" in report["skipped"][0][1]
     assert file.read_text() == SOURCE + "# typed meanwhile\n"
 
