@@ -295,7 +295,9 @@ def _metrics(service: Service) -> Metrics | None:
     try:
         return Metrics(service)
     except ImportError:
-        _log.info("no /metrics, because prometheus_client is not installed: pip install 'dg-lsp[server]'")
+        _log.info(
+            "no /metrics, because prometheus_client is not installed; install dg-lsp with its extra server"
+        )
         return None
 
 

@@ -553,6 +553,7 @@ def test_the_script_of_the_action_fills_and_forgives_stubs_that_are_left(
         "PATHS": f"{folder / 'shop.py'} {folder / 'inner'}",
         "KEEP_IF": "test {name} != price",
         "SEED": "0",
+        "MODEL": "scripted",
     }
     environment = {**os.environ, **inputs, "RUNNER_TEMP": str(tmp_path), "TIMEOUT": "60"}
     subprocess.run(["bash", "-e", "-c", script], env=environment, check=True)

@@ -26,8 +26,8 @@ _OWN: dict[str, dict[str, Any]] = {
         "type": ["string", "null"],
         "default": None,
         "scope": "machine",
-        "description": "The program dg-lsp; without it the active Python environment, the program that installed the "
-        "extension, and the PATH are searched.",
+        "description": "The program dg-lsp; without it the program that installed the extension and the PATH are "
+        "searched.",
     },
     "preview": {
         "type": "boolean",

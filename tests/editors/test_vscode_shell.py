@@ -163,7 +163,7 @@ def test_a_workspace_types_nothing_and_chooses_nothing(file: str, tmp_path: Path
     assert [[one["shellPath"], *one["shellArgs"]] for one in made] == [
         ["/bin/dg-lsp", "doctor", *own],
         ["/bin/dg-lsp", "trace", *own, "--", f"{file}:1:1"],
-        [f"{tmp_path}/uv", "tool", "install", "--", file],
+        [f"{tmp_path}/uv", "tool", "install", "--torch-backend", "auto", "--", file],
     ]
     for one in made:
         # Neither the folder nor the variables are a workspace's.

@@ -47,7 +47,6 @@ export function activate(context: ExtensionContext): void {
     window.onDidChangeTextEditorSelection(({ textEditor }) => {
       ghost.moved(textEditor);
     }),
-    workspace.onDidGrantWorkspaceTrust(() => void started.restart()),
   );
   // Not awaited: other extensions need not wait for the server.
   void started.restart();

@@ -1,16 +1,16 @@
 // The message where the server is missing, and the command run in a terminal for the user to see.
 import { commands, Disposable, type Terminal, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
-import { absolute, findServer, NOT_INSTALLED, NOT_TRUSTED, onPath, runs } from "./server";
+import { absolute, findServer, NOT_INSTALLED, onPath, runs } from "./server";
 import { SECTION, setEverywhere } from "./settings";
 import { AWAY, commandLine, environment, flagsFrom, OPTIONS, unsupported, visible } from "./shell";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
 const LOOKS = 200;
 
-/** The command that installs `what`, a wheel or a clone, by the best tool on this machine. */
+/** The command that installs `what`, a wheel or a clone, by the best tool on this machine; uv finds torch's build. */
 export function installCommand(tool: string | undefined, what: string): string[] {
-  if (tool === "uv") return ["uv", "tool", "install", "--", what];
+  if (tool === "uv") return ["uv", "tool", "install", "--torch-backend", "auto", "--", what];
   if (tool === "pipx") return ["pipx", "install", what];
   return ["python3", "-m", "pip", "install", "--user", "--", what];
 }
@@ -22,15 +22,11 @@ export async function sayMissing(why: string): Promise<void> {
     return;
   }
   const command = commandLine(installCommand(await tool(), "PATH/TO/dg_lsp.whl"));
-  const trust = workspace.isTrusted ? "" : `; ${NOT_TRUSTED}`;
-  const sentence = `dg-lsp: ${why}${trust}. Install it from its wheel or a clone: ${command}`;
+  const sentence = `dg-lsp: ${why}. Install it from its wheel or a clone: ${command}`;
   await sayWith(sentence, {
     "Install in a terminal ...": () => commands.executeCommand("dg-lsp.install"),
     "Set its path ...": () => commands.executeCommand("dg-lsp.setPath"),
-    // Once the workspace is trusted, the server is looked for again.
-    ...(trust
-      ? { "Trust ...": () => commands.executeCommand("workbench.trust.manage") }
-      : { Restart: () => commands.executeCommand("dg-lsp.restart") }),
+    Restart: () => commands.executeCommand("dg-lsp.restart"),
   });
 }
 

@@ -1,9 +1,9 @@
-// The path of the server's program, in the order of trust: the setting, the active Python environment, the workspace's
-// own environment, the program that installed this extension, the PATH, ~/.local/bin. Nothing is ever downloaded here.
+// The path of the server's program: the user's setting, the program that installed this extension, the PATH,
+// ~/.local/bin. None is taken from a workspace, trusted or not, and nothing is downloaded.
 import { constants } from "node:fs";
 import { access, readFile, stat } from "node:fs/promises";
 import * as path from "node:path";
-import { extensions, Uri, workspace } from "vscode";
+import { workspace } from "vscode";
 import { unsupported } from "./shell";
 
 /** The program and where it was found; or why there is none. */
@@ -13,22 +13,6 @@ const NAME = "dg-lsp";
 const INSTALLER = path.join(__dirname, "..", "server.txt"); // the path of the program, by `dg-lsp editor install`
 /** The message where no server is found. */
 export const NOT_INSTALLED = "the server dg-lsp is not installed";
-/** The message in a workspace that the user does not trust. */
-export const NOT_TRUSTED = "this workspace is not trusted, so no program and no model that it names is run";
-
-const PYTHON_PATIENCE = 3000; // ms for the Python extension to tell its environment
-
-/** The part of the Python extension's interface that is used here. */
-interface PythonApi {
-  environments?: {
-    getActiveEnvironmentPath(resource?: Uri): { path: string };
-    resolveEnvironment(environment: { path: string }): Promise<PythonEnvironment | undefined>;
-  };
-}
-
-interface PythonEnvironment {
-  executable: { uri?: Uri };
-}
 
 export async function findServer(): Promise<Found> {
   const why = unsupported();
@@ -38,16 +22,6 @@ export async function findServer(): Promise<Found> {
     const program = absolute(given);
     if (await runs(program)) return { program, origin: "the setting dg-lsp.path" };
     return { program: undefined, why: `the setting dg-lsp.path names ${program}, which is no program` };
-  }
-  // A program inside a workspace is run only where the user trusts the workspace.
-  if (workspace.isTrusted) {
-    const active = await activePython();
-    const beside = active && path.join(path.dirname(active), NAME);
-    if (beside && (await runs(beside))) return { program: beside, origin: "the active Python environment" };
-    for (const folder of workspace.workspaceFolders ?? []) {
-      const own = path.join(folder.uri.fsPath, ".venv", "bin", NAME);
-      if (folder.uri.scheme === "file" && (await runs(own))) return { program: own, origin: "the workspace's .venv" };
-    }
   }
   const installer = (await readFile(INSTALLER, "utf8").catch(() => "")).trim();
   if (path.isAbsolute(installer) && (await runs(installer)))
@@ -83,18 +57,4 @@ export async function runs(program: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** The interpreter that the Python extension has active, if that extension is there and answers in time. */
-async function activePython(): Promise<string | undefined> {
-  const extension = extensions.getExtension<PythonApi>("ms-python.python");
-  if (!extension) return undefined;
-  const late = new Promise<undefined>((done) => setTimeout(done, PYTHON_PATIENCE, undefined));
-  const asked = async () => {
-    const environments = (await extension.activate()).environments;
-    const resource = workspace.workspaceFolders?.[0]?.uri;
-    const found = await environments?.resolveEnvironment(environments.getActiveEnvironmentPath(resource));
-    return found?.executable.uri?.fsPath;
-  };
-  return Promise.race([asked().catch(() => undefined), late]);
 }

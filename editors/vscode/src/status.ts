@@ -1,12 +1,11 @@
 // The item in the status bar: what the server and its engine do, and why nothing was offered.
-import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window, workspace } from "vscode";
+import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
 import type { Life, Server } from "./client";
 import type { Fills } from "./fill";
 import type { Ghost } from "./ghost";
 import { LANGUAGES } from "./languages";
 import type { Status } from "./protocol";
 import { SCHEME } from "./review";
-import { NOT_TRUSTED } from "./server";
 
 const IDLE = "no engine is running; the first request starts it"; // as the server says it
 /** The line on the embedded model, of which the menu has an entry that does it. */
@@ -117,7 +116,6 @@ export class StatusItem implements Disposable {
     const same = `${NOTHING}${words.why}`;
     const lines = details(this.status ?? this.here, this.ghost.unwanted).filter((line) => line !== same);
     if (this.filled) lines.push(`last fill asked for: ${this.filled}`);
-    if (!workspace.isTrusted) lines.push(NOT_TRUSTED);
     return { ...words, lines };
   }
 

@@ -81,7 +81,9 @@ end
 function M.install_command()
   local clone = vim.fs.normalize(folder() .. "/../..")
   local is_clone = vim.fn.filereadable(clone .. "/dg_lsp/__main__.py") == 1
-  return "pipx install " .. (is_clone and vim.fn.shellescape(clone) or "dg_lsp-*.whl")
+  -- Of the two only uv finds the build of torch that fits the machine.
+  local tool = vim.fn.executable("uv") == 1 and "uv tool install --torch-backend auto " or "pipx install "
+  return tool .. (is_clone and vim.fn.shellescape(clone) or "dg_lsp-*.whl")
 end
 
 --- Return whether the server can be started; if not, show once how to install it.
