@@ -4,6 +4,7 @@ Whatever else its files make a library raise becomes a CheckpointError here. Loa
 """
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,9 +88,13 @@ def check_numbers(path: Path, value: Any, name: str = "") -> None:
         for one in value:
             check_numbers(path, one, name)
     elif isinstance(value, int | float):
-        most = _LAYERS if name.endswith("layers") else _GREATEST
+        most: float
+        if isinstance(value, int) or name in _COUNTED or name.endswith("layers"):
+            most = _LAYERS if name.endswith("layers") else _GREATEST
+        else:
+            most = sys.float_info.max  # such as the epsilon of a norm that is to do nothing
         least = 1 if name in _COUNTED else -most
-        if not least <= value <= most:  # NaN is in no range
+        if not least <= value <= most:  # NaN is in no range, infinity neither
             raise CheckpointError(f"{path} has {name} {value}, not {least:,} to {most:,}; {FETCH_AGAIN}")
 
 

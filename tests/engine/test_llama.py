@@ -122,7 +122,7 @@ def test_half_a_word_is_completed_and_no_other_word_is_taken() -> None:
 
 def test_a_body_ends_where_its_function_does() -> None:
     body = Infill(
-        "def largest(values):\n", "\n\nprint(largest([1]))\n", "python", "function_body", indent="    "
+        "def largest(values):\n    ", "\n\nprint(largest([1]))\n", "python", "function_body", indent="    "
     )
 
     async def work(engine: LlamaEngine) -> None:
