@@ -288,7 +288,15 @@ def test_nothing_is_tried_again_where_the_first_red_test_is_the_same(tested: Pat
 def on_trial(folder: Path, path: Path | None = None, **how: Any) -> subprocess.Popen[bytes]:
     """A bot in the middle of a trial of shop.py, or of another name of it."""
     slow = f"grep -q 'return None' {{path}} && {{ echo $$ > {folder / 'pid'}; sleep 60; }}"
-    how = {"stderr": subprocess.DEVNULL} | how
+    prepare: Callable[[], object] = how.pop("preexec_fn", lambda: None)
+
+    def heed_signals() -> None:
+        # Whoever runs the tests in the background may ignore some, which a child would inherit.
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)
+        prepare()
+
+    how = {"stderr": subprocess.DEVNULL, "preexec_fn": heed_signals} | how
     start: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
     bot = start(command(path or folder / "shop.py", "--keep-if", slow), **how)
     until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().endswith("\n"), bot)

@@ -117,8 +117,8 @@ def test_exactness_reaches_back_to_the_first_uneven_chunk() -> None:
     cache, fresh = (PrefixCache(network.config.text_config) for _ in range(2))
     list(extend_to(network, cache, tokens[:100]))
     list(extend_to(network, cache, tokens[: CHUNK + 9], exact=False))
-    list(extend_to(network, cache, tokens))
-    list(extend_to(network, fresh, tokens))
+    # The same chunks: on some processors other ones give the same logits, too.
+    assert list(extend_to(network, cache, tokens)) == list(extend_to(network, fresh, tokens))
     assert torch.equal(decoder_logits(network, cache), decoder_logits(network, fresh))
 
 
