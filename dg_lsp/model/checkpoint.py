@@ -160,7 +160,7 @@ def inspect(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The files of a checkpoint, read but for the weights. source: its folder or GGUF file. kind: of its network."""
+    """The files of a checkpoint, all read except the weights. source: its folder or GGUF file. kind: of its network."""
 
     source: Source
     kind: str
