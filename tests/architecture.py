@@ -1,8 +1,8 @@
-"""Writes the tree of modules in docs/architecture.md: the first sentence of each module's docstring.
+"""Write the tree of packages in docs/architecture.md: one line a package, the first sentence of its docstring.
 
     python -m tests.architecture
 
-`tests/test_docs.py` compares the page with the modules.
+`tests/test_docs.py` compares the page with the packages.
 """
 
 import ast
@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 COMMAND = "python -m tests.architecture"
-# The packages from the lowest layer to the highest; other modules of dg_lsp stand before them.
+# The packages from the lowest layer to the highest. The few modules beside them come first.
 LAYERS = ("text", "filling", "model", "engine", "serving", "server", "training", "bench", "cli")
 _WIDTH = 22  # characters of a name with its indentation
 _TREE = re.compile(r"(?<=## The house\n\n```\n).*?(?=```)", re.DOTALL)
@@ -26,30 +26,29 @@ tests/                the tests of each package, in the same folders
 
 
 def page() -> str:
-    """The text of docs/architecture.md with the tree of the modules as they are now."""
+    """Return the text of docs/architecture.md with the tree of the packages as they are now."""
     old = PAGE.read_text(encoding="utf-8")
-    tree = "dg_lsp/\n" + "".join(_lines(ROOT / "dg_lsp", 1)) + _REST
-    assert _TREE.search(old), "docs/architecture.md has lost the block under the heading `The house`"
+    top = ROOT / "dg_lsp"
+    modules = sorted(path for path in top.glob("*.py") if not path.name.startswith("__"))
+    lines = [*(_line(path.name, sentence(path), 1) for path in modules), *_packages(top, 1)]
+    tree = "dg_lsp/\n" + "".join(lines) + _REST
+    assert _TREE.search(old), "docs/architecture.md has no block under the heading `The house`"
     return _TREE.sub(lambda _: tree, old, count=1)
 
 
 def sentence(path: Path) -> str:
-    """The first sentence of the docstring of the module `path`, without its full stop."""
+    """Return the first sentence of the docstring of the module `path`, without its full stop."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert text, f"{path.relative_to(ROOT)} has no docstring"
     paragraph = " ".join(text.partition("\n\n")[0].split())
     return re.split(r"\.(?: |$)", paragraph, maxsplit=1)[0]
 
 
-def _lines(folder: Path, depth: int) -> Iterator[str]:
-    """The lines of the modules of a package, then those of its subpackages, each indented by `depth`."""
-    modules = sorted(path for path in folder.glob("*.py") if not path.name.startswith("__"))
-    packages = sorted((path.parent for path in folder.glob("*/__init__.py")), key=_rank)
-    for path in modules:
-        yield _line(path.name, sentence(path), depth)
-    for path in packages:
+def _packages(folder: Path, depth: int) -> Iterator[str]:
+    """Yield a line for each package in `folder`, followed by the lines of its own packages."""
+    for path in sorted((path.parent for path in folder.glob("*/__init__.py")), key=_rank):
         yield _line(f"{path.name}/", sentence(path / "__init__.py"), depth)
-        yield from _lines(path, depth + 1)
+        yield from _packages(path, depth + 1)
 
 
 def _rank(path: Path) -> tuple[int, str]:

@@ -15,7 +15,7 @@ def test_the_page_of_the_settings_is_the_one_that_the_settings_give():
     assert PAGE.read_text(encoding="utf-8") == page(), "write it again: python -m tests.configuration"
 
 
-def test_the_tree_of_modules_is_the_one_that_their_docstrings_give():
+def test_the_tree_of_packages_is_the_one_that_their_docstrings_give():
     written = architecture.PAGE.read_text(encoding="utf-8")
     assert written == architecture.page(), f"write the tree again: {architecture.COMMAND}"
 
