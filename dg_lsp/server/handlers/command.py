@@ -1,4 +1,4 @@
-"""The commands: fill one gap, and fill all stubs of a document. docs/bots.md describes their arguments and results."""
+"""The commands: fill one gap, and fill all stubs of a document. docs/clients.md has their arguments and results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence

@@ -8,7 +8,7 @@ from dg_lsp.text.messages import Status
 
 
 async def status(context: Context, params: Any = None) -> dict[str, Any]:
-    """Return the object that docs/bots.md describes, for a document if `params` name one."""
+    """Return the object that docs/clients.md describes, for a document if `params` name one."""
     uri = params.get("uri") if isinstance(params, dict) else None
     off = context.workspace.off(uri) if isinstance(uri, str) else ""
     try:

@@ -46,7 +46,7 @@ async def gap_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Gap:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, NoGap | DocumentError):
             raise
-        raise NoGap("say where to fill: position, range or name; see docs/bots.md") from error
+        raise NoGap("say where to fill: position, range or name; see docs/clients.md") from error
 
 
 def cursor_of(snapshot: Snapshot, target: Mapping[str, Any]) -> int | None:

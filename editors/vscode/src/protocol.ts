@@ -1,4 +1,4 @@
-// The messages of the server beyond the language server protocol; docs/architecture.md and docs/bots.md describe it.
+// The messages of the server beyond the language server protocol; docs/clients.md describes them.
 import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
 
 export type State = "idle" | "starting" | "loading" | "ready" | "busy" | "slow" | "off" | "failed";

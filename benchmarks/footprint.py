@@ -1,0 +1,76 @@
+"""Measure the disk and the memory that one checkpoint takes: its files, and its engine before and after fills.
+
+    python -m benchmarks.footprint coder --lines 32 --bodies 4
+
+Starts an engine of its own, fills places in the files of dg_lsp/ by `dg-lsp fill`, and prints a report for
+benchmarks/reports. Neither number depends on the load of the machine.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+
+from benchmarks import parser_of
+from dg_lsp.checkpoints import folder_of
+
+ROOT = Path(__file__).parents[1]
+DG_LSP = [sys.executable, "-m", "dg_lsp"]
+
+
+def places(lines: int, bodies: int) -> list[str]:
+    """Return targets of `dg-lsp fill`: the middle line of `lines` files, then the first function of `bodies` more."""
+    files = sorted((ROOT / "dg_lsp").rglob("*.py"), key=lambda path: -path.stat().st_size)
+    middles = [f"{path}:{len(path.read_text().splitlines()) // 2}" for path in files[:lines]]
+    headers = ((path, re.search(r"^def (\w+)", path.read_text(), re.MULTILINE)) for path in files)
+    return middles + [f"{path}::{header[1]}" for path, header in headers if header][:bodies]
+
+
+def memory() -> int:
+    """Return the bytes that the engine holds."""
+    shown = subprocess.run([*DG_LSP, "engine", "status", "--json"], capture_output=True, check=True)
+    return int(json.loads(shown.stdout)["memory"])
+
+
+def bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def measure(checkpoint: str, lines: int, bodies: int) -> dict[str, dict[str, float]]:
+    """Return the numbers of `checkpoint` in GB: of its files, of a fresh engine, and of one after fills."""
+    with tempfile.TemporaryDirectory() as runtime:
+        os.environ |= {"DG_LSP_RUNTIME_DIR": runtime, "DG_LSP_CHECKPOINT": checkpoint}
+        try:
+            subprocess.run([*DG_LSP, "engine", "start"], check=True, stdout=sys.stderr)
+            loaded = memory()
+            for place in places(lines, bodies):
+                subprocess.run([*DG_LSP, "fill", place], check=False, capture_output=True)
+            filled = memory()
+        finally:
+            subprocess.run([*DG_LSP, "engine", "stop"], check=False, stdout=sys.stderr)
+    sizes = {"disk": bytes_of(folder_of(checkpoint)), "loaded": loaded, "memory": filled}
+    return {name: {"value": round(size / 1e9, 2)} for name, size in sizes.items()}
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("checkpoint")
+    parser.add_argument("--lines", type=int, default=32)
+    parser.add_argument("--bodies", type=int, default=4)
+    given = parser.parse_args()
+    numbers = measure(given.checkpoint, given.lines, given.bodies)
+    report = {
+        "model": given.checkpoint,
+        "command": f"python -m benchmarks.footprint {given.checkpoint}",
+        "date": date.today().isoformat(),
+        "numbers": numbers,
+    }
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()
