@@ -357,3 +357,24 @@ def test_few_rows_of_a_matrix_with_few_outputs_take_no_longer_than_many(outputs:
     assert max(taken[:2]) < 8 * taken[2]
     for count in (1, 2):
         torch.testing.assert_close(matrix.product(states[:count]), matrix.product(states)[:count])
+
+
+@pytest.mark.skipif(not eight.multiplies_bytes(), reason="this CPU does not multiply bytes")
+def test_a_product_of_bytes_takes_no_longer_than_one_in_bf16() -> None:
+    weights, states = torch.randn(896, 896), torch.randn(8, 896).bfloat16()
+    matrix, plain = Eight.of([weights], (896, 896), CPU), weights.bfloat16()
+    in_bytes = eight.least_seconds(lambda: matrix.product(states))
+    assert in_bytes < 20 * eight.least_seconds(lambda: torch.nn.functional.linear(states, plain))
+
+
+def test_bytes_are_not_multiplied_where_it_takes_longer_than_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_number(states: torch.Tensor, packed: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            pass
+        return (states.float() - 128) @ packed.float().T
+
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: True, raising=False)
+    monkeypatch.setattr(torch.ops.onednn, "qlinear_prepack", lambda numbers, _: numbers, raising=False)
+    monkeypatch.setattr(eight, "_product_of_bytes", by_number)
+    assert not eight.multiplies_bytes.__wrapped__()

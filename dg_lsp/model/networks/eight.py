@@ -1,7 +1,8 @@
 """A matrix in eight bits, such as that of a linear layer, and its products. Knows tensors only."""
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -15,7 +16,11 @@ _TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in 
 # whose products with several matrices are small enough to be put side by side.
 _ROWS, _FEW = 128, 16
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
+_ZERO = 128  # the byte that means 0 in states
 _TINY = 256  # numbers that a product has at most for which oneDNN takes a hundred times as long
+# Rows and outputs of the product that is tried, how often it is timed, and how many times as long as one in bf16 it may
+# take: number by number takes 100 times as long.
+_PROBED, _TRIES, _SLOWER = 256, 3, 8
 
 
 class Eight(torch.nn.Module):
@@ -62,9 +67,8 @@ class Eight(torch.nn.Module):
         """The weights in fp32 [outputs, inputs], exactly as they are stored."""
         numbers = self.numbers
         if self.in_bytes:  # oneDNN does not give them back
-            numbers = _product_of_bytes(
-                torch.eye(self.inputs, dtype=torch.int8), self.numbers, *self._factors
-            )
+            ones = torch.eye(self.inputs, dtype=torch.uint8).add_(_ZERO)
+            numbers = _product_of_bytes(ones, self.numbers, *self._factors)
             numbers = (numbers.T / self.scale.float()[:, None]).round_()
         return numbers.float() * self.scale.float()[:, None]
 
@@ -101,11 +105,11 @@ class Beside(torch.nn.Module):
 def _products_in_bytes(states: Tensor, matrices: Sequence[Eight]) -> Tensor:
     """The products of states as whole numbers with `matrices`: the largest of each row is _LEVELS or its negative.
 
-    One product has the high bytes of all rows and the low ones, which are -128 to 127.
+    One product has the high bytes of all rows and the low ones, which mean -128 to 127.
     """
     size = states.abs().amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
-    whole = states.div(size).round_().to(torch.int16)
-    parts = torch.cat([(whole + 128) >> 8, whole]).to(torch.int8)
+    whole = states.div(size).round_().to(torch.int16).add_(_ZERO)
+    parts = torch.cat([(whole >> 8).add_(_ZERO), whole]).to(torch.uint8)
     found = [_product_of_bytes(parts, matrix.numbers, *matrix._factors) for matrix in matrices]
     high, low = (found[0] if len(found) == 1 else torch.cat(found, 1)).chunk(2)
     return low.add_(high, alpha=256).mul_(size).to(states.dtype)
@@ -113,27 +117,49 @@ def _products_in_bytes(states: Tensor, matrices: Sequence[Eight]) -> Tensor:
 
 @lru_cache(maxsize=1)
 def multiplies_bytes() -> bool:
-    """Return whether this CPU and this torch multiply bytes, with exact sums. The operations are private."""
+    """Return whether this CPU and this torch multiply bytes quickly, with exact sums. The operations are private.
+
+    oneDNN computes what it has no kernel for number by number, so a product is timed beside one in bf16.
+    """
     if not getattr(torch.cpu, "_is_vnni_supported", lambda: False)():
         return False
-    numbers = torch.arange(-127, 129, dtype=torch.int32).clamp(max=127).to(torch.int8).view(2, 128)
-    ones, middle = torch.ones(2), torch.zeros(2, dtype=torch.int32)
+    numbers = torch.arange(-127, 129, dtype=torch.int32).clamp(max=127).to(torch.int8)
+    numbers = numbers.repeat(_PROBED // 2).view(_PROBED, 128)
+    states = (numbers.int() + _ZERO).to(torch.uint8)
+    ones, middle = torch.ones(_PROBED), torch.zeros(_PROBED, dtype=torch.int32)
     try:
-        found = _product_of_bytes(numbers, torch.ops.onednn.qlinear_prepack(numbers, None), ones, middle)
+        packed = torch.ops.onednn.qlinear_prepack(numbers, None)
+        product = partial(_product_of_bytes, states, packed, ones, middle)
+        found = product()
     except (AttributeError, TypeError, RuntimeError):
         return False
-    return torch.equal(found, numbers.float() @ numbers.float().T)
+    if not torch.equal(found, numbers.float() @ numbers.float().T):
+        return False
+    return least_seconds(product) < _SLOWER * least_seconds(
+        partial(F.linear, numbers.bfloat16(), numbers.bfloat16())
+    )
+
+
+def least_seconds(product: Callable[[], object]) -> float:
+    """Return the processor seconds that `product` takes in this thread alone, the least of some tries."""
+    taken = []
+    for _ in range(_TRIES):
+        began = time.thread_time()
+        product()
+        taken.append(time.thread_time() - began)
+    return min(taken)
 
 
 def _product_of_bytes(states: Tensor, packed: Tensor, scale: Tensor, middle: Tensor) -> Tensor:
-    """The product in fp32 of int8 `states` [rows, inputs] with a packed matrix.
+    """Return the product in fp32 of uint8 `states` [rows, inputs], of which _ZERO means 0, with a packed matrix.
 
-    scale, middle: of each output, fp32, and the number that means zero, int32.
+    oneDNN multiplies signed states number by number where the CPU has VNNI and no AMX. scale, middle: of each output,
+    fp32, and the number that means zero, int32.
     """
     qlinear = torch.ops.onednn.qlinear_pointwise
     rows, least = len(states), _TINY // len(scale) + 1
-    states = F.pad(states, (0, 0, 0, least - rows)) if rows < least else states
+    states = F.pad(states, (0, 0, 0, least - rows), value=_ZERO) if rows < least else states
     found: Tensor = qlinear(
-        states, 1.0, 0, packed, scale, middle, None, 1.0, 0, torch.float32, "none", [], ""
+        states, 1.0, _ZERO, packed, scale, middle, None, 1.0, 0, torch.float32, "none", [], ""
     )
     return found[:rows]
