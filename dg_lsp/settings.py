@@ -79,9 +79,9 @@ class Settings:
     checkpoint: str = _option(
         AUTO,
         "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and know more "
-        "languages, after `dg-lsp fetch NAME`; `auto` is the one picked in the model menu, else the best that is "
+        "languages, after `dg-lsp fetch NAME`; `auto` is the one picked in the model menu, otherwise the best that is "
         "installed, fast enough and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
-        "google/diffusiongemma-26B-A4B-it after `dg-lsp fetch` of it",
+        "google/diffusiongemma-26B-A4B-it (untried) after `dg-lsp fetch` of it",
         machine=True,
     )
     device: str = _option(
@@ -93,16 +93,15 @@ class Settings:
     )
     weight_bits: int = _option(
         16,
-        "bits of the experts' weights: 16 as in the checkpoint; 8 or 4 rounds them while it is loaded, so "
-        "that the released checkpoint takes 17 GB instead of 50. The cost in quality has not been "
-        "measured. Of a GGUF file such as that of `coder`: 4 keeps its four bits, 8 takes eight for all matrices, "
-        "which reads two to five times as fast; 16 is 8 where the CPU multiplies bytes and that takes at most an "
-        "eighth of the machine's memory, else 4",
+        "the bits of the weights. For a GGUF file, such as that of `coder`: 4 keeps its 4 bits; 8 takes 8 bits for all "
+        "matrices, which reads two to five times as fast; 16 means 8 if the CPU has AVX-512 VNNI and that takes at "
+        "most an eighth of the machine's memory, otherwise 4. For DiffusionGemma 26B (untried): 16 as in the "
+        "checkpoint; 8 or 4 rounds the experts' weights while it is loaded, 17 GB instead of 50 with 4",
         machine=True,
     )
     threads: int = _option(
         0,
-        "the maximum of torch threads on the CPU; 0 is half of the cores, or 2 where there are 2 or 3. "
+        "the maximum of torch threads on the CPU; 0 is half of the cores, or 2 of 2 or 3. "
         "Fewer are used while other programs use the cores. A running engine keeps its own",
         machine=True,
     )
@@ -116,7 +115,7 @@ class Settings:
     )
     deadline: float = _option(
         0.0,
-        "seconds after which a requested fill takes the best one so far; where there is none yet, the first one within "
+        "seconds after which a requested fill takes the best one so far; if there is none yet, the first one within "
         "twice that time; 0 is no limit",
     )
     prefix_bytes: int = _option(16_000, "bytes of the file before the gap that are sent to the model")
@@ -157,21 +156,21 @@ class Settings:
     alternatives: int = _option(3, "the number of different fills for ghost text on request")
     ghost_deadline: float = _option(
         2.0,
-        "seconds after which ghost text takes the best fill so far; where there is none yet, the first one "
+        "seconds after which ghost text takes the best fill so far; if there is none yet, the first one "
         "within twice that time; 0 is no limit",
     )
     confidence: float = _option(
         0.25,
-        "the probability of being right, 0 to 1, from which ghost text is shown while you type; of a less "
-        "likely text only a likely beginning is shown, if it has one; 0 shows everything, and so does a "
+        "the lowest probability of being right, 0 to 1, with which ghost text is shown while you type; of a less "
+        "likely text only its likely beginning is shown, if it has one. 0 shows everything, and so does a "
         "request",
     )
     debounce: int = _option(
         50,
-        "milliseconds that ghost text waits at most for the next key, while you type faster than the "
-        "engine answers; at most a quarter of a fill's usual time, and never for Neovim, whose plug-in "
-        "waits by itself. Within a word for which it was asked before it waits a little longer than your keys "
-        "usually take, 0.3 seconds at most; 0 switches off both",
+        "how long to wait for another keystroke before ghost text is computed, in milliseconds, while you type faster "
+        "than the engine answers. Capped at a quarter of the usual time of a fill. Ignored in Neovim, whose plug-in "
+        "has its own `debounce`. Within a word that was computed before, the wait is a little longer than your keys "
+        "usually take, 0.3 seconds at most; 0 turns off both",
     )
     prefetch: bool = _option(
         True,
@@ -180,8 +179,8 @@ class Settings:
     )
     next_edit: bool = _option(
         True,
-        "after an edit, offer the other places where the same is to be done, such as the uses of a name "
-        "that was changed where it is defined: in this document and in other open ones",
+        "after an edit, offer the same edit at the other places that need it, such as the uses of a name "
+        "that you have changed at its definition: in this document and in other open ones",
     )
     related: bool = _option(
         True,
@@ -193,7 +192,7 @@ class Settings:
     definition_bytes: int = _option(
         4_000,
         "bytes of definitions, from other files of the project, of the names around the gap that are sent "
-        "to the model. Only chat models use them, such as the released one",
+        "to the model. Only chat models use them, such as DiffusionGemma",
     )
     idle_minutes: float = _option(
         0.0,
@@ -232,7 +231,7 @@ class Settings:
     )
     statistics: bool = _option(
         True,
-        "count how often ghost text is shown, taken, dismissed and kept, in a file on this machine that "
+        "count how often ghost text is shown, accepted, dismissed and kept, in a file on this machine that "
         "holds no text and no path and is never sent; `dg-lsp stats` shows the counts",
         machine=True,
     )

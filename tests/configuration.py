@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _HEAD = f"""\
 # Configuration
 
-Written by `python -m tests.configuration` from [dg_lsp/settings.py](../dg_lsp/settings.py); do not edit it by hand.
+Written by `python -m tests.configuration` from [dg_lsp/settings.py](../dg_lsp/settings.py); do not edit it.
 
 Every setting has a default, so none needs to be given. A later entry of this list wins:
 
@@ -25,14 +25,14 @@ Every setting has a default, so none needs to be given. A later entry of this li
 3. an option on the command line, such as `--effort high`,
 4. for the server: the client's `initializationOptions`, then its settings in the section `{SECTION}`, which count as a workspace's.
 
-A workspace takes nothing away that protects you: it can add to `exclude` and `disabled_languages`, switch `exclude_ignored` on, switch
+A workspace can remove nothing that protects you: it can add to `exclude` and `disabled_languages`, switch `exclude_ignored` on, switch
 `automatic`, `related`, `next_edit` and `prefetch` off, and lower `prefix_bytes`, `suffix_bytes` and `definition_bytes` where you have
 lowered them; what it tries beyond that is named in a message. So set what protects you on the command line, in the environment, in the
 initialization options, or in the user settings of VS Code.
 
-A value that cannot be used is named in a message, and the value below it holds. Editors write names in camel case
-(`prefixBytes`); snake case is taken, too. A variable `DG_LSP_...` that is no setting has no effect, and a line on stderr,
-which is the server's log in an editor, names the nearest that is one.
+A value that cannot be used is named in a message, and the value below it applies. Editors write names in camel case
+(`prefixBytes`); snake case is taken, too. A variable `DG_LSP_...` that is not a setting has no effect, and a line on stderr,
+which is the server's log in an editor, names the nearest setting.
 
 | setting | default | environment variable | editor setting | command line |
 |---|---|---|---|---|
@@ -42,16 +42,16 @@ What each of them means:
 
 """
 _TAIL = """
-Some things are no settings, since they belong to the machine and not to a window:
+Some things are not settings, because they belong to the machine and not to a window:
 
 - `DG_LSP_RUNTIME_DIR`: the folder in which servers and engines meet, with their sockets, locks and the engine's log.
-  Else it is `dg-lsp` in `XDG_RUNTIME_DIR`, else `dg-lsp-UID` in the temporary folder.
-- `XDG_CACHE_HOME`: where it is noted which large checkpoint files have been verified; else `~/.cache`.
+  Otherwise it is `dg-lsp` in `XDG_RUNTIME_DIR`, or `dg-lsp-UID` in the temporary folder.
+- `XDG_CACHE_HOME`: where it is noted which large checkpoint files have been verified; `~/.cache` by default.
 - `HF_HOME`, `HF_HUB_OFFLINE`, `HF_TOKEN` and others are read by the library with which `dg-lsp fetch` gets a checkpoint of the hub.
 - `NO_COLOR`, `TERM`, `COLORTERM`: how `dg-lsp trace` and `dg-lsp demo` draw.
-- `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`: taken as they are where set, else 32 ([memory.md](memory.md)).
+- `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`: taken as they are if set, otherwise 32 ([memory.md](memory.md)).
 - `OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`: how long a thread of the model waits for work before it sleeps;
-  taken as they are where set, else a few milliseconds.
+  taken as they are if set, otherwise a few milliseconds.
 """
 
 
