@@ -114,12 +114,12 @@ class Recorder:
             self.frames.append((time.monotonic(), drawn))
 
     def until(self, met: Callable[[], object]) -> None:
-        """Record until `met`, and then for half a second, as long as a reader needs."""
+        """Record until `met`, and then for as long as a reader needs to see it."""
         end = time.monotonic() + PATIENCE
         while not met():
             assert time.monotonic() < end, self.editor.screen_line()
             self.take()
-        until = time.monotonic() + 0.5
+        until = time.monotonic() + LONGEST
         while time.monotonic() < until:
             self.take()
 
@@ -170,7 +170,7 @@ def moments(frames: list[tuple[float, Rows]]) -> list[float]:
 
 
 def spans(frames: list[tuple[float, Rows]]) -> Iterator[tuple[int, int, str]]:
-    """(first frame, frame behind the last, elements) of each row for as long as it stays the same."""
+    """(first frame, frame after the last, elements) of each row for as long as it stays the same."""
     for row in range(ROWS_DRAWN + 1):
         at = 0
         for drawn, group in groupby(rows[row] for _, rows in frames):
