@@ -28,6 +28,7 @@ APART = {
     ),
     "dg_lsp.engine.resident": ({"open"}, "a log"),
     "dg_lsp.engine.runtime": ({"open"}, "a lock, in which nothing is written"),
+    "dg_lsp.model.networks.mapped": ({"open", "fdopen"}, "handed to make_whole"),
     "dg_lsp.model.networks.packing": ({"save_file"}, "a folder that pack moves as a whole"),
     "dg_lsp.serving.process": ({"write_text"}, "a file of the system"),
     "dg_lsp.serving.tokens": ({"open"}, "a line is added, and one that is cut counts as none"),

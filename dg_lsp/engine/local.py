@@ -53,10 +53,12 @@ _AGAIN = 30.0
 # Seconds, and bytes a second.
 _COMPILING, _SLOW_DISK = 25.0, 100e6
 # oneDNN and torch cache code for 1,024 shapes each, and a growing text makes ever new shapes; with 32 they take less by
-# hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread:
-# GNU's OpenMP lets them wait for some milliseconds first, LLVM's, on other systems, for 200, or the time set here
+# hundreds of MB and are as fast. Threads that sleep as soon as they wait for each other are no quicker than one thread,
+# and those that wait for long take the core of the one they wait for where another program is busy: GNU's OpenMP lets
+# them look 300,000 times, LLVM's, on other systems, for 200 ms, or as often and as long as is set here
 # (docs/research/speed-and-memory.md).
 ENVIRONMENT = {
+    "GOMP_SPINCOUNT": "10000",
     "KMP_BLOCKTIME": "5",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
     "LRU_CACHE_CAPACITY": "32",

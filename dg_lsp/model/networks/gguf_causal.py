@@ -6,6 +6,7 @@ tokenizer of such a file is the one that transformers makes of its header (`read
 """
 
 import logging
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +22,10 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from dg_lsp.model.networks import blocks
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.causal import Causal
-from dg_lsp.model.networks.eight import Eight
+from dg_lsp.model.networks.eight import Beside, Eight
 from dg_lsp.model.networks.gguf_file import GgufFile, Stored
 from dg_lsp.model.networks.joined import join_layers
+from dg_lsp.model.networks.mapped import are_same, keep_matrices, kept_matrices
 from dg_lsp.model.networks.quanta import QuantizedError
 from dg_lsp.model.networks.quantized import QuantizedLinear
 from dg_lsp.model.networks.stacks import Packed, best_way
@@ -110,8 +112,10 @@ def load_gguf(opened: GgufFile, device: torch.device, dtype: torch.dtype, bits: 
     """
     network, sources = matched(opened, dtype)
     made = _Making(opened, network, device, dtype, bits)
+    made.take_kept(sources)
     for name, value in zip(sources, _in_threads(made.read, sources), strict=True):
         made.put(name, value)
+    made.keep()
     if (factors := opened.tensors.get(_FREQUENCIES)) is not None:
         made.scale_frequencies(factors)
     if device.type == "cpu":
@@ -215,7 +219,7 @@ class _Making:
         self, opened: GgufFile, network: Any, device: torch.device, dtype: torch.dtype, bits: int = 16
     ) -> None:
         self._opened, self._network, self._device, self._dtype = opened, network, device, dtype
-        self._bits = bits
+        self._bits, self._kept = bits, dict[str, Packed | Eight]()
         try:
             best_way(device, blocks.FOUR)
         except QuantizedError as error:
@@ -233,8 +237,29 @@ class _Making:
             return Rows(self._opened, stored, self._dtype)
         is_matrix = own == "weight" and isinstance(self._network.get_submodule(parent), Linear)
         if is_matrix and self._is_quantised(stored):
-            return QuantizedLinear(self._matrix(parent, stored))
+            return QuantizedLinear(self._kept.get(parent) or self._matrix(parent, stored))
         return self.in_full(name, stored)
+
+    def take_kept(self, sources: Mapping[str, Stored]) -> None:
+        """Take the matrices that an earlier start has kept, if the smallest of them is made of its tensor again."""
+        if self._device.type != "cpu" or not (kept := kept_matrices(self._opened.path, self._bits)):
+            return
+        tensors = {name: sources[key] for name in kept if (key := f"{name}.weight") in sources}
+        shapes = {name: (matrix.outputs, matrix.inputs) for name, matrix in kept.items()}
+        if shapes != {name: stored.shape for name, stored in tensors.items()}:
+            return
+        smallest = min(kept, key=lambda name: math.prod(shapes[name]))
+        if are_same(kept[smallest], self._matrix(smallest, tensors[smallest])):
+            self._kept = kept
+
+    def keep(self) -> None:
+        """Keep the matrices for later starts, unless they are those of an earlier one."""
+        if self._device.type != "cpu" or self._kept:
+            return
+        layers = self._network.named_modules()
+        found = {name: layer.matrix for name, layer in layers if isinstance(layer, QuantizedLinear)}
+        made = {name: matrix for name, matrix in found.items() if not isinstance(matrix, Beside)}
+        keep_matrices(self._opened.path, self._bits, made)
 
     def put(self, name: str, value: _Value) -> None:
         """Set the parameter `name`, or put a layer in the place of the one that has it."""
