@@ -26,7 +26,7 @@ from dg_lsp.model.networks.quanta import Format
 from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.text.documents.files import make_whole
 
-_FORMAT = 1  # of these files; another one is made anew
+_FORMAT = 1  # of these files; another one is made again
 _LEAST = 64 << 20  # bytes of matrices below which they are made in a second
 _SPARE = 4  # times the file's size that must be free on the disk
 _ALIGNED = 64  # bytes
@@ -49,7 +49,7 @@ def kept_matrices(source: Path, bits: int) -> dict[str, Matrix]:
             orders = {name: json.loads(text) for name, text in opened.metadata().items()}
         return {name: _matrix_of(order, _under(tensors, name)) for name, order in orders.items()}
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        _log.warning("%s cannot be used and is made anew: %s", path, error)
+        _log.warning("%s cannot be used and is made again: %s", path, error)
         return {}
 
 
