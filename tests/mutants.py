@@ -823,10 +823,26 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "what a grammar accepts and its plain language does not is shown",
+        "dg_lsp/text/fills/plain.py",
+        "    if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):",
+        "    if len(refused) < 0:",
+        "tests/text/test_misplaced.py::test_a_statement_is_refused_where_the_language_has_none",
+    ),
+    Mutant(
+        5,
+        "any word begins a statement",
+        "dg_lsp/text/fills/statements.py",
+        "return bool(code) and not site.language.plain.begins.match(code)",
+        "return False",
+        "tests/text/test_misplaced.py::test_a_statement_is_refused_where_the_language_has_none",
+    ),
+    Mutant(
+        5,
         "a fill of a plain language adds an error",
         "dg_lsp/text/fills/plain.py",
-        "    if own or len(faults) > _errors_without(language, before, after):",
-        "    if len(faults) > 9 + _errors_without(language, before, after):",
+        "    errors, refused = errors_of(new.root_node), _refused(language, new, span)",
+        "    errors, refused = [], _refused(language, new, span)",
         "tests/text/test_plain.py::test_what_would_break_the_file_is_refused",
     ),
     Mutant(

@@ -129,7 +129,7 @@
 ; The grammar takes these for names.
 ((identifier) @refuse
   (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "foreach" "goto" "if" "return"
-    "switch" "throw" "try" "while"))
+    "switch" "throw" "try" "using" "while"))
 
 ; Statements of a file come before its types, members are in types, a constructor has the name of its own. What leaves a
 ; loop is in one.
@@ -150,3 +150,5 @@
   body: (declaration_list [(constructor_declaration) (field_declaration . (variable_declaration))] @misplaced))
 [(for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
+([(method_declaration parameters: (parameter_list (parameter !type) @refuse))
+  (constructor_declaration parameters: (parameter_list (parameter !type) @refuse))])

@@ -6,3 +6,8 @@
 ((declaration (_ (unit) @refuse)) (#match? @refuse "[`@]"))
 (declaration (important) . (important) @refuse)
 ((postcss_statement (plain_value) @refuse) (#match? @refuse ":$"))
+(arguments (important) @refuse)
+(keyframe_block (block [(at_rule) (media_statement) (rule_set) (supports_statement) (keyframes_statement) (import_statement)] @refuse))
+; At-rules in a rule, if others of the file are so.
+(rule_set) @wall
+(rule_set (block [(keyframes_statement) (media_statement) (supports_statement)] @misplaced))

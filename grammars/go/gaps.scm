@@ -98,3 +98,4 @@
 (source_file (block) @misplaced)
 [(for_statement) (expression_switch_statement) (type_switch_statement) (select_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
+((literal_value) @refuse (#match? @refuse "^[{]\\s*,"))

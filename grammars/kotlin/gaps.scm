@@ -8,3 +8,4 @@
 ((identifier) @misplaced.loop (#any-of? @misplaced.loop "break" "continue"))
 ((identifier) @refuse
   (#any-of? @refuse "do" "else" "for" "fun" "if" "return" "throw" "try" "val" "var" "when" "while"))
+((index_expression) @refuse (#match? @refuse "\\[\\s*\\]$"))

@@ -3,3 +3,4 @@
 (compilation_unit (expression) @misplaced)
 ((identifier) @refuse
   (#any-of? @refuse "case" "catch" "do" "else" "finally" "for" "if" "match" "return" "throw" "try" "val" "while"))
+(refinement [(expression) (val_definition "=")] @refuse)

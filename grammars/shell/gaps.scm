@@ -3,3 +3,6 @@
 ((file_redirect) @refuse (#match? @refuse "^[0-9]*[<>&|]+[ \t]*[\r\n]"))
 ((compound_statement) @refuse (#match? @refuse "^[{]\\s*[}]$"))
 ((command name: (command_name) @refuse) (#any-of? @refuse "do" "then" "else" "elif" "fi" "done" "esac" "}" "in"))
+([(program ";;" @refuse) (if_statement ";;" @refuse) (else_clause ";;" @refuse) (elif_clause ";;" @refuse)
+  (do_group ";;" @refuse) (compound_statement ";;" @refuse) (subshell ";;" @refuse)])
+((simple_expansion) @refuse (#match? @refuse "^[$]\\s"))

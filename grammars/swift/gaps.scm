@@ -4,3 +4,19 @@
   (for_statement) (guard_statement) (if_statement) (integer_literal) (line_string_literal) (navigation_expression)
   (repeat_while_statement) (simple_identifier) (switch_statement) (try_expression) (while_statement)] @misplaced)
 ((statement_label) @refuse (#match? @refuse "^(case|default)"))
+; A word of the language in the place of a value, a statement that is called, a half of a path, and an element that is none.
+([(statements (simple_identifier) @refuse) (value_argument value: (simple_identifier) @refuse)
+  (assignment result: (simple_identifier) @refuse) (check_expression target: (simple_identifier) @refuse)
+  (control_transfer_statement result: (simple_identifier) @refuse)
+  (array_literal (simple_identifier) @refuse) (navigation_expression target: (simple_identifier) @refuse)]
+  (#any-of? @refuse "break" "case" "catch" "class" "continue" "default" "defer" "do" "else" "enum" "for" "func" "guard" "if"
+    "import" "in" "is" "let" "repeat" "return" "switch" "throw" "try" "var" "where" "while"))
+((call_expression . (simple_identifier) @refuse)
+  (#any-of? @refuse "break" "case" "catch" "continue" "default" "else" "for" "guard" "if" "in" "return" "switch" "where" "while"))
+(call_expression . [(if_statement) (switch_statement)] @refuse)
+((call_expression . (call_expression . (simple_identifier) @_word)) @refuse (#any-of? @_word "defer" "do"))
+([(statements (key_path_expression) @refuse) (assignment result: (key_path_expression) @refuse)
+  (value_argument value: (key_path_expression) @refuse)] (#match? @refuse "^\\\\$"))
+(dictionary_literal (assignment) @refuse)
+(prefix_expression "." (try_expression) @refuse)
+(value_arguments (value_argument value: (_)) (value_argument reference_specifier: (_) !value) @refuse)

@@ -31,6 +31,7 @@
 ((type_identifier) @refuse
   (#any-of? @refuse "break" "case" "catch" "continue" "do" "else" "finally" "for" "if" "return" "switch" "throw" "try" "while"))
 
+[(type_alias_declaration) (interface_declaration) (export_statement source: (_))] @wall
 (internal_module) @wall @room.file
 (internal_module body: (statement_block (import_statement source: (_)) @misplaced))
 [(module) (ambient_declaration)] @room.file

@@ -227,8 +227,164 @@ CASES = {
         ("f: 1", "transform: rotate", "f: g(1) h", "f: g: h;", "- a: b"),
     ),
     "css, signs of no value": ("css", "a {\n  b: |;\n}\n", ("1rem`c", "c`", "c !important !important", "@c")),
+    "css, arguments": ("css", "a {\n  b: c(|) d;\n}\n", ("!important", "!important !important")),
+    "css, in a keyframe": (
+        "css",
+        "@keyframes a {\n  10% {\n    |\n  }\n}\n",
+        ("@media (a) { b { c: d } }", "b { c: d }"),
+    ),
+    "css, in a rule": ("css", "a {\n  b: c;\n  |\n}\n", ("@media (a) { b { c: d } }",)),
+    "html, in the head": (
+        "html",
+        "<html>\n<head>\n  <title></title>\n  <meta a>\n  |\n  <link b>\n</head>\n<body>\n</body>\n</html>\n",
+        ("return 1;", "<meta a>`b", "{<meta a>", '"""', "<div>a</div>", "<p>a</p>"),
+    ),
+    "html, below the body": (
+        "html",
+        "<html>\n<body>\n</body>\n|\n</html>\n",
+        ("x", '"""', "return 1;", "<!-- a --> b"),
+    ),
+    "html, below everything": ("html", "<html>\n<body>\n</body>\n</html>\n|\n", ("x", '"""')),
+    "html, in a table": ("html", "<table>\n  |\n  <tr>\n  </tr>\n</table>\n", ("x", "a && b;")),
+    "html, attributes below": (
+        "html",
+        '<p>\n  |\n    class="a"\n    id="b"\n  />\n</p>\n',
+        ('<img class="c"', "<img <img", "<img(a, [", "<i", "<#img"),
+    ),
+    "html, an element with a dot": ("html", "<p>\n  |\n</p>\n", ("#include <stdio.h>", "<a.b>")),
+    "kotlin, no index": ("kotlin", "val a = |\n", ("b[]", "b.c[ ]")),
+    "go, no first element": ("go", "package p\n\nvar a = []int{|}\n", (", 1", ",")),
+    "ruby, class in a block of code": ("ruby", 'def f\n  a "#{|}"\nend\n', ("class A; end",)),
+    "ruby, in a method of a class": (
+        "ruby",
+        "def self.f\n  |\n  a\nend\n",
+        ("class A; end", "module B; end"),
+    ),
+    "ruby, no value": ("ruby", "a do |b|\n  c = ‸\nend\n", ("break", "next", "d[next]", "redo")),
+    "ruby, no parameter": ("ruby", "def f(|)\nend\n", ("break", "if", "self")),
+    "ruby, a variable that is called": (
+        "ruby",
+        "def f\n  |\n  a\nend\n",
+        ("@media (a) { b { c: d } }", "a = @b (c) { d }"),
+    ),
+    "ruby, a block of a text": (
+        "ruby",
+        "class A\n  |\nend\n",
+        ('require "a" { }', "b = C::D {}", '-a.b "c", "d"'),
+    ),
+    "swift, a word as a value": (
+        "swift",
+        "func f() {\n    a(b)\n    |\n    c()\n}\n",
+        ("catch", "else", "a(else)", "x = default", "a(return .none)", "[var d: Bool = false]"),
+    ),
+    "swift, halves": (
+        "swift",
+        "func f() {\n    a(b)\n    |\n    c()\n}\n",
+        ("\\", "x = \\", "a(b: 1, c:)", "x = .try a.b()", "#{"),
+    ),
+    "swift, below a statement": (
+        "swift",
+        "func f() {\n    switch a {\n    case b:\n        c()\n    |\n}\n",
+        ("}(a, [])", "}(a)"),
+    ),
+    "csharp, a parameter without a name": (
+        "csharp",
+        "class A\n{\n    void F(|)\n    {\n    }\n}\n",
+        ("strin", "int a, b"),
+    ),
+    "scala, no declaration": ("scala", "class A {\n  type B = C {|}\n}\n", ("x()", "val a: B = c")),
+    "shell, no case": ("shell", "if a; then\n  b |\n  c\nfi\n", ("d ;;", ";;")),
+    "shell, half a variable": ("shell", "if a; then\n  b\nfi\n|\nc\n", ("a > $", "a >> $")),
+    "shell, text without an end": ("shell", "a\n|\nb\n", ("c <<~A", "c <<A")),
+    "yaml, no key": ("yaml", "a:\n  b: 1\n  |\n  d: 2\n", (': "x"', ": :")),
+    "typescript, types alone": (
+        "typescript",
+        "export type A = B;\n|\nexport type C = A;\n",
+        ("return 1;", "break;"),
+    ),
+    "typescript, exports alone": (
+        "typescript",
+        'export * as A from "./a";\n|\nexport * as B from "./b";\n',
+        ("return 1;", "break;"),
+    ),
+    "sql, no beginning": (
+        "sql",
+        "ABORT;\n-- one;\n|\nABORT WORK;\nGRANT a ON b TO c;\n",
+        ("RETURN 1;", "THEN", "ABOR", "if x then y end", "<<EOF", " WORK;", "<?php echo 1; ?>", "ELSE"),
+    ),
+    "sql, a part": ("sql", "LOCK TABLE a;\nDROP TABLE |\nLOCK TABLE b;\n", ("a, 1;", "(a);", "(a, WHERE);")),
 }
 RIGHT = {
+    "css, at-rules in rules": (
+        "css",
+        "a {\n  @media (b) { c: d; }\n}\n\ne {\n  f: g;\n  |\n}\n",
+        ("@media (h) { i: j; }",),
+    ),
+    "css, behind what the grammar does not know": (
+        "css",
+        "@keyframes a {\n  6.5% {\n    |\n  }\n\n  18.5% {\n    b: c;\n  }\n}\n",
+        ("b: translateX(-6px) d(-9deg);",),
+    ),
+    "html, in the head": (
+        "html",
+        "<html>\n<head>\n  <meta a>\n  |\n  <link b>\n</head>\n<body>\n</body>\n</html>\n",
+        (
+            "<title>a</title>",
+            "{% block head %}",
+            "{{ a }}",
+            "<!-- b -->",
+            "<script>a()</script>",
+            "<meta a.b>",
+        ),
+    ),
+    "html, in the body": (
+        "html",
+        "<html>\n<body>\n  |\n</body>\n</html>\n",
+        ("x", "a<br>b", '<a (b)="c" [d]="e" *f="g" @h="i" #j></a>', "<svg><path d='a'/></svg>", "<a-b/>"),
+    ),
+    "html, attributes of templates": (
+        "html",
+        "<p>\n  |\n</p>\n",
+        ("<a {% if b %}c{% endif %} {% if d %}e{% endif %}></a>",),
+    ),
+    "kotlin, an index": ("kotlin", "val a = |\n", ("b[c]", "b[c, d]")),
+    "ruby, methods with names of words": (
+        "ruby",
+        "def f\n  |\n  a\nend\n",
+        ("a.begin", "a.end.next", "b = a.next", "a.class", "a { |b| }", "a(b) { }", "A() { }", "not a b"),
+    ),
+    "ruby, a class in a block": ("ruby", "a do\n  |\nend\n", ("class A; end",)),
+    "swift, words and paths": (
+        "swift",
+        "func f() {\n    |\n    c()\n}\n",
+        (
+            "x = .default",
+            "a(for: b, in: c)",
+            "a.map(\\.b)",
+            "a = \\A.b",
+            "let d = [b: c]",
+            "defer { a() }",
+            "do { try a() } catch { }",
+            "b(c:d:)",
+        ),
+    ),
+    "shell": ("shell", "case a in\n  b) |\nesac\n", ("c ;;", ";;")),
+    "yaml, a key of its own": ("yaml", "a:\n  |\n", ("b: 1", '"b": 1')),
+    "sql": (
+        "sql",
+        "ABORT;\n|\nGRANT a ON b TO c;\n",
+        ("DROP TABLE a;", "-- one", "/* one */", "DROP TABLE b; -- one"),
+    ),
+    "sql, far from an error": (
+        "sql",
+        "GRANT a ON b TO c;\nEXPLAIN (COSTS OFF)\n  SELECT 1;\nDROP TABLE |\n\nLOCK TABLE a IN b MODE;\n",
+        ("a;",),
+    ),
+    "sql, in quotes around code": (
+        "sql",
+        "CREATE FUNCTION a() RETURNS void AS $$\nBEGIN\n  b := 1;\n  |\nEND;\n$$ LANGUAGE plpgsql;\n",
+        ("c := 2;",),
+    ),
     "css": (
         "css",
         "a {\n  b: c;\n  |\n}\n",
@@ -339,7 +495,7 @@ RIGHT = {
 
 
 def _offered(language: str, text: str, fill: str) -> bool:
-    before, after = text.split("|", 1)
+    before, after = text.split("‸" if "‸" in text else "|", 1)
     document = Document(f"file:///a.{language}", language, 1, (before + after).encode())
     return finish(document, find_gap(document, len(before.encode())), Fill(fill)).edit is not None
 

@@ -49,7 +49,7 @@ def loose_literal(site: Site, fill: bytes) -> Loose | None:
     """
     place, code = _place_of(site, fill), site.language.is_plain or not site.is_prose
     found = _control(place) or (
-        _open_literal(place) or _comment_end(place) or _twin(place) or _space(place) if code else None
+        _open_literal(place) or _comment_end(place) or _twin(place) or _strange(place) if code else None
     )
     return place.loose(*found) if found else None
 
@@ -155,14 +155,23 @@ def _twin(place: _Place) -> tuple[int, str] | None:
     return None
 
 
-def _space(place: _Place) -> tuple[int, str] | None:
-    """Return the place and kind of a space in code that is none for its language; data and elements may hold any."""
+def _strange(place: _Place) -> tuple[int, str] | None:
+    """Return the place and kind of a space or sign in code that its language has not; data and elements hold any."""
+    if place.language.plain.data:
+        return None
     text, (start, end) = place.text, place.fill
-    for found in () if place.language.plain.data else _SPACES.finditer(text, start, end):
-        at = found.start()
-        if not any(kind in _LITERALS and first <= at < stop for kind, first, stop in place.marks):
-            return at, "a space that is none in code"
+    for found in _SPACES.finditer(text, start, end):
+        if not _is_literal(place, found.start()):
+            return found.start(), "a space that is none in code"
+    for found in place.language.plain.never.finditer(text):
+        if found.start() < end and found.end() > start and not _is_literal(place, found.start()):
+            return found.start(), f"`{found[0].decode('utf-8', 'replace')}`, which is no code"
     return None
+
+
+def _is_literal(place: _Place, at: int) -> bool:
+    """Return whether the offset `at` is in a string, a comment or a directive."""
+    return any(kind in _LITERALS and first <= at < stop for kind, first, stop in place.marks)
 
 
 def _must_end(place: _Place, first: int) -> bool:
@@ -194,7 +203,7 @@ def _comment_end(place: _Place) -> tuple[int, str] | None:
     for mark in ends:
         at = text.find(mark, start, end)
         while at >= 0:
-            if not any(kind in _LITERALS and first <= at < stop for kind, first, stop in place.marks):
+            if not _is_literal(place, at):
                 return at, "the end of a comment that never began"
             at = text.find(mark, at + 1, end)
     return None

@@ -172,6 +172,15 @@ class Language:
         """As `reparse`; mostly None if the new tree has an error, which takes less time to find."""
         return parse_until_broken(tree_sitter.Parser(self.grammar), *self._edited(tree, data, span, text))
 
+    def changed(
+        self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, new: Tree
+    ) -> tuple[int, int]:
+        """Return the span of `new` with `text` and all that is read otherwise than in `tree`, that of `data`."""
+        _, moved = self._edited(tree, data, span, text)
+        ranges = moved.changed_ranges(new)
+        start, end = span[0], span[0] + len(text)
+        return min([start, *(r.start_byte for r in ranges)]), max([end, *(r.end_byte for r in ranges)])
+
     def _edited(self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes) -> tuple[bytes, Tree]:
         """Return the parser's view of `data` with `text` for `span`, and the tree of `data` moved accordingly."""
         start, end = span

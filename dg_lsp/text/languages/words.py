@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 Record = TypeVar("Record")
 
 
-_NEVER = re.compile(rb"\A(?!)")  # not tried at each byte of a long text
+NEVER = re.compile(rb"\A(?!)")  # not tried at each byte of a long text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Words:
     alone: frozenset[bytes] = frozenset()
     operators: frozenset[bytes] = frozenset()
     starts: frozenset[bytes] = frozenset()
-    lambdas: re.Pattern[bytes] = _NEVER
+    lambdas: re.Pattern[bytes] = NEVER
     lists: tuple[re.Pattern[bytes], ...] = ()
-    parted: re.Pattern[bytes] = _NEVER
-    bodied: re.Pattern[bytes] = _NEVER
-    returns: re.Pattern[bytes] = _NEVER
+    parted: re.Pattern[bytes] = NEVER
+    bodied: re.Pattern[bytes] = NEVER
+    returns: re.Pattern[bytes] = NEVER
     items: re.Pattern[bytes] = re.compile(rb"[\w$@#(\[\"'~!]")
     members: re.Pattern[bytes] = re.compile(rb"[\w$@#~*&<\[\"'\x80-\xff]")
     above: re.Pattern[bytes] = re.compile(rb"@")
@@ -55,7 +55,7 @@ class Words:
     headers: tuple[bytes, ...] = (b" {", b" {}")
     member: bytes = b"_g_;"
     last_comma: bool = False
-    follows: re.Pattern[bytes] = _NEVER
+    follows: re.Pattern[bytes] = NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +104,21 @@ class Plain:
     brackets: those that are in pairs. tags: a pattern of what begins and ends an element, but for the elements `alone`.
     opens: the end of a line below which an empty block may be. closings: words that close a block. fillers: texts that
     may complete a line; {0} is a name behind the gap, the first group of `names`. data: its strings are keys and
-    values. twins: quotes around code, which a file has in pairs.
+    values. twins: quotes around code, which a file has in pairs. begins: what a statement begins with, if a semicolon
+    ends each. never: what no code holds.
     """
 
     brackets: bytes = b"()[]{}"
     tags: re.Pattern[bytes] = re.compile(rb"(?!)(?P<close>)(?P<name>)(?P<alone>)")
     alone: frozenset[bytes] = frozenset()
-    opens: re.Pattern[bytes] = _NEVER
+    opens: re.Pattern[bytes] = NEVER
     closings: tuple[str, ...] = ()
     fillers: tuple[bytes, ...] = ()
     names: re.Pattern[bytes] = re.compile(rb"(?!)()")
     data: bool = False
-    twins: re.Pattern[bytes] = _NEVER
+    twins: re.Pattern[bytes] = NEVER
+    begins: re.Pattern[bytes] = NEVER
+    never: re.Pattern[bytes] = NEVER
 
     @property
     def has_tags(self) -> bool:
