@@ -23,6 +23,7 @@ from dg_lsp.settings import AUTO, Settings, UsageError, is_team, path_of
 EMBEDDED, SMALL, CODER, CODER_LITTLE = "embedded", "small", "coder", "coder-0.5b"
 # Seconds that a line may take while one types in a file where AUTO takes the checkpoint.
 FAST_ENOUGH = 2.0
+_BUSY = 1.5  # times its measured seconds that a checkpoint takes where other programs use the cores
 FETCHED = "fetched.json"  # in the folder of a fetched checkpoint: what was measured with it on this machine
 PICKED = "picked.txt"  # in the data folder: the checkpoint that was picked in the model menu, which AUTO then means
 ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
@@ -108,6 +109,26 @@ def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
         else:
             return Choice(name, "; ".join([f"it takes {found.seconds:.1f} s for a line here", *passed]))
     return Choice(EMBEDDED, "; ".join(passed) or "no other checkpoint has been fetched")
+
+
+def advice_if_slow(checkpoint: str, seconds: float) -> str:
+    """Return what to do if `checkpoint`, "" if it is unknown, usually takes `seconds` for ghost text, as a clause.
+
+    Other programs are the reason if it was measured to be quicker here; else the next smaller checkpoint helps.
+    """
+    alone = measured(checkpoint) if checkpoint in OFFERED else None
+    begin = ""
+    if alone and alone.seconds < seconds / _BUSY:
+        begin = f"{checkpoint} alone takes {alone.seconds:.1f} s, so other programs keep this machine busy; "
+    names = [*OFFERED]
+    smaller = names[names.index(checkpoint) + 1 :] if checkpoint in names else []
+    here = [(name, found.seconds) for name in smaller if (found := measured(name))]
+    if quicker := [(name, taken) for name, taken in here if alone is None or taken < alone.seconds]:
+        name, taken = quicker[0]
+        return f"{begin}take {name}, which is here and takes {taken:.1f} s, in the model menu or as the checkpoint"
+    if smaller and not here:
+        return f"{begin}fetch a smaller checkpoint (dg-lsp fetch {smaller[0]})"
+    return f"{begin}set the effort or prefixBytes lower, or run the model on a GPU"
 
 
 def picked() -> str:

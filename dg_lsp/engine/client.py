@@ -18,6 +18,7 @@ import httpcore2
 import httpx2
 
 import dg_lsp
+from dg_lsp.checkpoints import advice_if_slow
 from dg_lsp.engine import wire
 from dg_lsp.engine.http import (
     EngineAbsent,
@@ -43,16 +44,19 @@ _END = 1.0  # seconds for the end of a stream after its last line
 SLOW = 1000.0
 _FILLS = 8  # ghost texts that are looked at
 _FEW = 3  # with fewer than that nothing is said
-_FIX = "set the effort or prefixBytes lower, take a smaller checkpoint (embedded is the smallest), or run it on a GPU"
 
 # An answer that no engine gives: not packed as it says, or not in the format of `wire`.
 _UNREADABLE = (httpx2.DecodingError, wire.WireError)
 
 
 class Pace:
-    """The times of the last fills for ghost text."""
+    """The times of the last fills for ghost text.
 
-    def __init__(self) -> None:
+    checkpoint: the one that makes them, "" if that is not known here, as where a server does.
+    """
+
+    def __init__(self, checkpoint: str = "") -> None:
+        self._checkpoint = checkpoint
         self._took: deque[float] = deque(maxlen=_FILLS)
         self._off = ""
 
@@ -85,8 +89,10 @@ class Pace:
         """Return how to fix the state "slow", as a sentence; empty if the engine is not slow."""
         if self._off or self.usual <= SLOW:
             return self._off
+        seconds = self.usual / 1000
         return (
-            f"ghost text usually takes {self.usual / 1000:.1f} s, which is too long while one types; {_FIX}"
+            f"ghost text usually takes {seconds:.1f} s, which is too long while one types; "
+            f"{advice_if_slow(self._checkpoint, seconds)}"
         )
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dg_lsp.checkpoints import located
-from dg_lsp.engine.client import SILENCE, RemoteEngine, is_older, other_version
+from dg_lsp.checkpoints import located, named
+from dg_lsp.engine.client import SILENCE, Pace, RemoteEngine, is_older, other_version
 from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, EngineSilent, check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
@@ -184,7 +184,8 @@ class ResidentEngine:
         if self._found is None:
             with self._failure_reported():
                 address = address_of(self._settings)
-            self._found = RemoteEngine(address.socket, self._say, SILENCE), address
+            pace = Pace(named(self._settings.checkpoint))
+            self._found = RemoteEngine(address.socket, self._say, SILENCE, pace), address
         return self._found
 
     @contextmanager

@@ -59,7 +59,7 @@ class Service:
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
         self._state: tuple[State, float, str] = ("starting", 0.0, "")
-        self._last, self._pace = (0.0, 0), Pace()
+        self._last, self._pace = (0.0, 0), Pace(checkpoint)
         self._fills = 0
         self._began = time.monotonic()
         self._unanswered: set[_Mailbox] = set()

@@ -2,9 +2,11 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from dg_lsp.checkpoints import Measured, note_measured
 from dg_lsp.engine.client import Pace, name_of_state
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.server.status import StatusBoard
@@ -51,6 +53,41 @@ def test_an_engine_is_slow_if_ghost_text_usually_takes_long(
         pace.note(Fill("x", milliseconds=milliseconds), priority)
     assert pace.state == state
     assert bool(pace.why) == (state == "slow")
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "fetched", "said"),
+    [
+        ("coder", {"coder": 1.4, "coder-0.5b": 0.4}, "; take coder-0.5b, which is here and takes 0.4 s"),
+        ("coder", {"coder": 1.4, "small": 0.5}, "; take small, which is here and takes 0.5 s"),
+        (
+            "coder",
+            {"coder": 0.9, "coder-0.5b": 0.4},
+            "coder alone takes 0.9 s, so other programs keep this machine busy",
+        ),
+        ("coder", {"coder": 1.4}, "fetch a smaller checkpoint (dg-lsp fetch coder-0.5b)"),
+        ("coder-0.5b", {"coder-0.5b": 1.4, "small": 1.5}, "set the effort or prefixBytes lower"),
+        ("small", {"small": 1.4}, "set the effort or prefixBytes lower"),
+        ("embedded", {}, "set the effort or prefixBytes lower"),
+        ("", {"coder": 1.0}, "set the effort or prefixBytes lower"),
+    ],
+)
+def test_a_slow_engine_names_the_next_smaller_checkpoint_that_is_here(
+    checkpoint: str,
+    fetched: dict[str, float],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dg_lsp.checkpoints.data_folder", lambda: tmp_path)
+    for name, seconds in fetched.items():
+        (tmp_path / name).mkdir()
+        note_measured(name, Measured(seconds, 0))
+    pace = Pace(checkpoint)
+    for _ in range(3):
+        pace.note(Fill("x", milliseconds=1500), "ghost")
+    assert said in pace.why
+    assert "embedded" not in pace.why
 
 
 def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:
