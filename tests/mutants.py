@@ -895,6 +895,22 @@ MUTANTS = (
     ),
     Mutant(
         15,
+        "a text that was cut off replaces what is written",
+        "dg_lsp/cli/fill.py",
+        'unwhole = outcome.fill.shortened or outcome.fill.reason == "deadline"',
+        "unwhole = False",
+        "tests/cli/test_main.py::test_a_text_that_was_cut_off_replaces_no_written_lines",
+    ),
+    Mutant(
+        15,
+        "a marked body that a person has changed is filled again",
+        "dg_lsp/filling/stubs.py",
+        " and _digest(body).encode() in first",
+        "",
+        "tests/filling/test_stubs.py::test_a_marked_body_is_a_stub_until_somebody_changes_it",
+    ),
+    Mutant(
+        15,
         "a second bot does not see the first",
         "dg_lsp/text/documents/files.py",
         "fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)",

@@ -42,7 +42,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "bench": (BASE | {"filling", "model", "engine", "serving", "training"}, MODEL),
     "cli": (
         BASE | {"filling", "model", "engine", "serving", "server", "training", "bench"},
-        MODEL | {"packaging", "rich"},
+        MODEL | {"junitparser", "packaging", "rich"},
     ),
 }
 # Inside text, too, a room imports only those before it.

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Literal
 
 from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
+from dg_lsp.cli.judge import Judge, Stayed, Verdict
 from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
-from dg_lsp.cli.trial import Interrupted, Judge, Partial, Ran, Saved, take_partial_back
+from dg_lsp.cli.trial import Interrupted, Ran, Saved, Test
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
-from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs
+from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.documents.files import ENDING, FileError, check_free, kept_of, write_whole
@@ -30,13 +32,18 @@ from dg_lsp.text.reasons import OutOfTime
 
 _TESTED = (
     "a shell command that is run after each fill, with {path}, {name} and {qualname} replaced by the file, the "
-    "function and the function with its owners; a fill is kept if the command passes, with it or at the end with the "
-    "fills of other stubs"
+    "function and the function with its owners. A fill is kept if the command exits with 0, or if all tests that "
+    "belong to the function pass and no other test fails instead; other fills are taken back. The tests are read from "
+    "the reports of pytest, jest, vitest, node --test, go test, cargo test and cargo nextest, which are asked for "
+    "them; of another command, see --report. Let it run all tests: one that stops at the first red test, as pytest -x, "
+    "hides the others"
 )
 Outcome = Literal["kept", "partial", "taken back", "left", "no fill", "filled"]
+_FALLEN = "its tests have passed, and fail with the fills that are in the files at the end"
+_STAYS: tuple[Outcome, ...] = ("kept", "partial")
 _CODES = (
-    "0 every stub was filled, and the command passes, or there was no stub; 1 some were left or are partial, or the "
-    "command fails; 2 usage or bad input; 130 interrupted"
+    "0 every stub was filled, or there was none, and the command passes; 1 some were left or are partial, or the "
+    "command fails at the end; 2 usage or bad input; 130 interrupted"
 )
 
 
@@ -44,10 +51,11 @@ _CODES = (
 class Tried:
     """The result of one stub.
 
-    outcome: kept; partial, if more tests passed with it and the command still failed at the end, and then taken back
-    unless partial fills are wanted; filled but taken back, by `why`; left in the file though it did not pass, by `why`,
-    because somebody else has saved the file there meanwhile; without a fill, by `why`; or filled in a dry run, which
-    tests and writes nothing. tries: how many different fills the command has seen.
+    outcome: kept; partial, if more tests passed with it and some of its own still failed at the end, and then taken
+    back unless partial fills are wanted; filled but taken back, by `why`; left in the file though it did not pass, by
+    `why`, because somebody else has saved the file there meanwhile; without a fill, by `why`; or filled in a dry run,
+    which tests and writes nothing. tries: how many different fills the command has seen. green, red: the tests that the
+    fill turned from red to green, and from green to red. failing: tests of the function that fail with the fill.
     """
 
     path: str
@@ -57,11 +65,14 @@ class Tried:
     why: str
     seconds: float
     tries: int = 0
+    green: tuple[str, ...] = ()
+    red: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Report:
-    """The results of all stubs. skipped: files with the reasons. failing: how the command fails after the last fill."""
+    """The results of all stubs. skipped: files with the reasons. failing: how the command fails at the end."""
 
     stubs: list[Tried] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -88,10 +99,10 @@ class Report:
         """Return whether every stub was filled, no file was skipped, and the command passes."""
         return not self.skipped and not self.failing and self.count("kept", "filled") == len(self.stubs)
 
-    def settle(self, partial: Partial, outcome: Outcome, why: str) -> None:
-        """Give the stub of a partial fill its last outcome."""
+    def settle(self, stayed: Stayed, outcome: Outcome, why: str) -> None:
+        """Give the stub of a fill that stayed its last outcome."""
         for number, tried in enumerate(self.stubs):
-            if (tried.path, tried.name, tried.outcome) == (str(partial.path), partial.change.name, "partial"):
+            if (tried.path, tried.name) == (str(stayed.path), stayed.change.name) and tried.outcome in _STAYS:
                 self.stubs[number] = replace(tried, outcome=outcome, why=why or tried.why)
 
     def add(self, tried: Tried, earlier: list[Tried]) -> None:
@@ -103,20 +114,25 @@ class Report:
             earlier.remove(old)
             self.stubs[self.stubs.index(old)] = tried
 
+    def of(self, path: Path) -> list[Tried]:
+        """Return the stubs of `path`."""
+        return [tried for tried in self.stubs if tried.path == str(path)]
+
     def taken_back(self, path: Path) -> list[Tried]:
         """Return the stubs of `path` whose fills were taken back."""
-        return [tried for tried in self.stubs if (tried.path, tried.outcome) == (str(path), "taken back")]
+        return [tried for tried in self.of(path) if tried.outcome == "taken back"]
 
 
 @dataclass(slots=True)
 class _Work:
-    """A run of the bot. changes: the text of each file before the first fill and now."""
+    """A run of the bot. changes: the text of each file before the first fill and now. line: says what runs now."""
 
     engine: Engine
     arguments: argparse.Namespace
     report: Report
     judge: Judge | None = None
     changes: dict[Path, tuple[Document, Document]] = field(default_factory=dict)
+    line: Waiting = field(default_factory=lambda: Waiting("looking for stubs"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,10 +157,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=float, default=600, metavar="SECONDS", help="for one run of the command (600)"
     )
     parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="a junit XML that the command writes at each run; of a runner that cannot be asked for a report, the exit "
+        "status alone counts without this",
+    )
+    parser.add_argument(
         "--keep-partial",
         action="store_true",
-        help="keep also fills with which more tests pass and the command still fails at the end; they are taken back "
-        "without this",
+        help="keep also fills with which more tests pass and some of the function's own still fail at the end, under a "
+        "comment that says so and by which the next run finds them; they are taken back without this",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="change no file; print the changes as a diff on stdout"
@@ -160,6 +183,8 @@ def run(arguments: argparse.Namespace) -> int:
     least, most, _ = RANGES["alternatives"]
     if not least <= arguments.tries <= most:
         raise UsageError(f"--tries takes a number from {least:.0f} to {most:.0f}")
+    if arguments.report and not arguments.keep_if:
+        raise UsageError("--report names what a command writes; add --keep-if COMMAND")
     if not arguments.timeout > 0:
         raise UsageError("--timeout takes seconds, more than 0")
     check_output(arguments.json)
@@ -211,8 +236,8 @@ async def _fill_files(
     With a test command, stubs whose fills were taken back are tried again as long as others stayed meanwhile: these may
     have been what the command failed for.
     """
-    judge = Judge(arguments.keep_if, arguments.timeout) if arguments.keep_if else None
-    work, left = _Work(engine, arguments, report, judge), list(paths)
+    test = Test(arguments.keep_if, arguments.timeout, arguments.report)
+    work, left = _Work(engine, arguments, report, Judge(test) if arguments.keep_if else None), list(paths)
     task = asyncio.current_task()
     assert task is not None
     # As for Ctrl+C, so that a file whose fill is being tested gets its text back. What nohup ignores stays ignored.
@@ -220,16 +245,17 @@ async def _fill_files(
         if signal.getsignal(one) is not signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(one, task.cancel)
     try:
-        while left:
-            stayed = report.count("kept", "partial")
-            for path in left:
-                await _try_file(work, path)
-            new = report.count("kept", "partial") - stayed
-            left = [path for path in left if await _may_change(work, path)] if new else []
-            if left:
-                count = sum(len(report.taken_back(path)) for path in left)
-                say(f"{new} stay for now; trying the other {count} again")
-        await _confirm(work)
+        with work.line:
+            while left:
+                stayed = report.count(*_STAYS)
+                for path in left:
+                    await _try_file(work, path)
+                new = report.count(*_STAYS) - stayed
+                left = [path for path in left if await _may_change(work, path)] if new else []
+                if left:
+                    count = sum(len(report.taken_back(path)) for path in left)
+                    say(f"{new} stay for now; trying the other {count} again")
+            await _confirm(work)
     finally:
         _settle(work)
         report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
@@ -243,33 +269,63 @@ async def _may_change(work: _Work, path: Path) -> bool:
 
 
 async def _confirm(work: _Work) -> None:
-    """Turn partial fills into kept ones if the command passes now, and say if one that has passed fails by now."""
+    """Keep the fills that are good with all others in the files, take back those that are not, and test what is left.
+
+    A fill that goes may have been what another one needed, so this is repeated until all that stay are good.
+    """
     judge, report = work.judge, work.report
     if judge is None:
         return
-    for partial in [*judge.partial]:
-        if (await judge.now(partial.command)).status == 0:
-            judge.partial.remove(partial)
-            report.settle(partial, "kept", "the command passes with the fills of other stubs")
-    for command in judge.passed if not judge.partial else ():
-        ran = await judge.now(command)
-        if ran.status != 0:
-            report.failing = f"after the last fill {ran.sentence} ({command})"
-            say(report.failing)
+    judge.tell = work.line.say
+    work.line.begin("testing at the end")
+    while fallen := await judge.fallen():
+        for one in fallen:
+            report.settle(one, "partial", _FALLEN if one.verdict.good else "")
+        if work.arguments.keep_partial:
+            break
+        _take_back(work, fallen)
+    for one in judge.stayed:
+        if one not in fallen and not one.verdict.good:
+            report.settle(one, "kept", "its own tests pass with the fills of other stubs")
+    report.failing = await judge.failing()
+    if report.failing:
+        say(report.failing)
 
 
 def _settle(work: _Work) -> None:
-    """Take the partial fills back, the last one first, unless they are wanted."""
-    judge, report = work.judge, work.report
-    for partial in reversed(judge.partial if judge else ()):
-        path, name = partial.path, partial.change.name
-        if work.arguments.keep_partial:
-            say(f"{path} {name}: partial, and kept as --keep-partial says")
+    """Take back what nobody has confirmed, because of an interrupt; say which partial fills stay as it is wanted."""
+    for one in reversed(work.judge.stayed if work.judge else ()):
+        if ("partial", one.change.name) not in ((t.outcome, t.name) for t in work.report.of(one.path)):
             continue
+        if work.arguments.keep_partial:
+            _mark(work, one)
+        else:
+            _take_back(work, [one])
+
+
+def _mark(work: _Work, one: Stayed) -> None:
+    """Mark a partial fill that is kept, so that a reader sees what it is and the next run finds it."""
+    path, name = one.path, one.change.name
+    first, now = work.changes[path]
+    marked = mark_partial(replace(now, data=path.read_bytes()), name)
+    try:
+        replace_file(path, path.read_bytes(), marked.data)
+    except (FileError, UsageError) as error:
+        say(f"{path} {name}: partial, and could not be marked ({error})")
+        return
+    work.changes[path] = first, marked
+    say(f"{path} {name}: partial, and kept as --keep-partial says")
+
+
+def _take_back(work: _Work, fallen: Sequence[Stayed]) -> None:
+    """Take fills out of their files again."""
+    assert work.judge is not None
+    for one in fallen:
+        path, name = one.path, one.change.name
         try:
-            take_partial_back(partial)
+            work.judge.take_back(one)
         except FileError as error:
-            report.settle(partial, "left", f"a partial fill could not be taken back: {error}")
+            work.report.settle(one, "left", f"a partial fill could not be taken back: {error}")
             say(f"{path} {name}: left ({error})")
             continue
         say(f"{path} {name}: partial, so it was taken back")
@@ -295,42 +351,61 @@ async def _fill_file(work: _Work, path: Path) -> None:
     # Without a command nothing could choose between several fills.
     options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
     choose = choose_first if arguments.dry_run else functools.partial(judge.choose if judge else _write, path)
-    began, earlier, started, known = 0.0, report.taken_back(path), None, 0
+    began, earlier, started = 0.0, report.taken_back(path), None
     try:
         async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
             async for event in events:
                 if isinstance(event, StubStarted):
                     began, started = time.monotonic(), event
-                    known = len(judge.partial) if judge else 0
-                    if judge is not None and not judge.runs and not report.stubs:
-                        _tell_before(await judge.before(path, event.gap.name))
+                    await _begin(work, path, event)
                     continue
                 now = event.document
                 good: Outcome = "filled" if arguments.dry_run else "kept"
-                if judge is not None and len(judge.partial) > known:
+                if judge is not None and judge.verdict is not None and not judge.verdict.good:
                     good = "partial"
                 outcome: Outcome = good if event.edit else "taken back" if event.filled else "no fill"
-                tried = _tried(path, event.started, (outcome, event.why), began)
-                tries = judge.tries if judge is not None and event.filled else 0
-                tried = replace(tried, tries=tries)
-                report.add(tried, earlier)
-                say(_words(tried))
+                report.add(_tell(_tried(work, path, event.started, (outcome, event.why)), began), earlier)
     except (Saved, Interrupted) as error:
         saved = error.saved if isinstance(error, Interrupted) else error
         assert started is not None
-        tried = _tried(path, started, (saved.outcome, str(saved)), began)
-        report.add(tried, earlier)
-        say(_words(tried))
+        report.add(_tell(_tried(work, path, started, (saved.outcome, str(saved))), began), earlier)
         raise
     finally:
         # Also of the fills before an interrupt.
         work.changes[path] = work.changes.get(path, (first,))[0], now
 
 
-def _tried(path: Path, started: StubStarted, end: tuple[Outcome, str], began: float) -> Tried:
+async def _begin(work: _Work, path: Path, started: StubStarted) -> None:
+    """Show in a terminal which stub is filled; before the first one, run the command and say how that ends."""
+    judge, what = work.judge, f"{path}:{_line(started)} {started.gap.name}"
+    work.line.begin(f"{what}: the model writes")
+    if judge is None:
+        return
+    judge.tell = lambda doing: work.line.say(f"{what}: {doing}")
+    judge.tries, judge.verdict = 0, None
+    if not judge.runs and not work.report.stubs:
+        _tell_before(await judge.before(path, started.gap.name))
+        work.line.begin(f"{what}: the model writes")
+
+
+def _tried(work: _Work, path: Path, started: StubStarted, end: tuple[Outcome, str]) -> Tried:
     """Return the result of a stub from its `end`, which is the outcome and why."""
-    line = started.document.line_at(started.gap.start) + 1
-    return Tried(str(path), started.gap.name, line, *end, round(time.monotonic() - began, 3))
+    tried = Tried(str(path), started.gap.name, _line(started), *end, 0)
+    if work.judge is None:
+        return tried
+    verdict = work.judge.verdict or Verdict(passed=False)
+    tried = replace(tried, tries=work.judge.tries)
+    return replace(tried, green=verdict.green, red=verdict.red, failing=verdict.failing)
+
+
+def _line(started: StubStarted) -> int:
+    return started.document.line_at(started.gap.start) + 1
+
+
+def _tell(tried: Tried, began: float) -> Tried:
+    """Say the result of a stub that was begun at `began`; return it with its seconds."""
+    say(_words(tried))
+    return replace(tried, seconds=round(time.monotonic() - began, 3))
 
 
 async def _write(path: Path, stub: StubStarted, filled: Sequence[Document]) -> tuple[int, str]:
@@ -340,15 +415,14 @@ async def _write(path: Path, stub: StubStarted, filled: Sequence[Document]) -> t
 
 
 def _tell_before(ran: Ran) -> None:
-    """Say how the test command runs before the first fill, where it fails."""
-    if ran.status == 0:
-        return
-    rule = (
-        "a fill stays for now if more tests pass with it and no more fail, and is kept if the command passes at the end"
-        if ran.counts
-        else "it counts no tests, so a fill is kept only if the command passes, whatever else it tests"
-    )
-    say(f"before the first fill {ran.sentence}; {rule}")
+    """Say how the test command runs before the first fill if it fails, and if it reports no test."""
+    if ran.status != 0:
+        say(f"before the first fill {ran.sentence}")
+    if not ran.results:
+        say(
+            "no report of its tests can be read, so a fill is kept only if the command exits with 0; if it can write a "
+            "junit XML, name that with --report"
+        )
 
 
 def _print(report: Report, arguments: argparse.Namespace) -> None:

@@ -36,7 +36,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.fills.confirm import note_of, unsure, why_confirm
+from dg_lsp.text.fills.confirm import note_of, unsure, why_confirm, written_lines
 from dg_lsp.text.gaps.gap import Gap, apply_edit, unified_diff
 from dg_lsp.text.messages import PARTS, WANTED, Draft, Kind, Status
 from dg_lsp.text.related.index import Index
@@ -62,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_target(parser)
     parser.add_argument(
-        "--write", action="store_true", help="change the file, unless it has changed meanwhile"
+        "--write",
+        action="store_true",
+        help="change the file, unless it has changed meanwhile, or a text that was cut off would replace written lines",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the diff")
     add_engine(parser)
@@ -75,13 +77,18 @@ def run(arguments: argparse.Namespace) -> int:
         check_writable(path)
     outcome = fill(place, arguments)
     diff, confirm = diff_of(path, place, outcome), why_look(place, outcome, arguments)
-    left = bool(arguments.write and confirm and not _is_named(arguments))
+    cut = is_cut(place, outcome)
+    left = bool(arguments.write and (cut or (confirm and not _is_named(arguments))))
     if arguments.write and outcome.edit is not None and not left:
         document, edit = in_file(path, place[0], outcome.edit)
         replace_file(path, document.data, apply_edit(document, edit).data)
     show(_as_json(str(path), outcome, diff, confirm) if arguments.json else diff, end="")
     code = report(outcome, confirm)
-    if left:
+    if left and cut:
+        say(
+            f"{path} was left as it is, because the text was cut off and would replace written lines; raise --deadline"
+        )
+    elif left:
         say(f"{path} was left as it is; apply the diff to make the change")
     return 1 if left else code
 
@@ -148,6 +155,13 @@ def why_look(place: Place, outcome: Outcome, arguments: argparse.Namespace) -> s
     with within(BOT):
         cursor = None if _is_named(arguments) else cursor_of(parse_target(arguments.target), document)
         return why_confirm(document, gap, outcome.edit, outcome.fill, cursor)
+
+
+def is_cut(place: Place, outcome: Outcome) -> bool:
+    """Return whether the edit of `outcome` would replace written lines by a text that is not whole."""
+    document, gap = place
+    unwhole = outcome.fill.shortened or outcome.fill.reason == "deadline"
+    return outcome.edit is not None and unwhole and written_lines(document, gap, outcome.edit) > 0
 
 
 def _is_named(arguments: argparse.Namespace) -> bool:

@@ -38,6 +38,10 @@ class Waiting:
         """Show `what` instead; the clock continues."""
         self._line.update(self._task, description=shown(what))
 
+    def begin(self, what: str) -> None:
+        """Show `what` instead, and start the clock again."""
+        self._line.reset(self._task, description=shown(what))
+
     def stop(self) -> None:
         """Remove the line, before something else is shown in its place."""
         self._line.stop()

@@ -1,6 +1,7 @@
 """Stubs: the unwritten functions of a document, filled one after another."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,10 @@ from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gaps
 from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.syntax.lexer import newline_at
+
+_PARTIAL = "dg-lsp: partial, its tests fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,37 @@ async def choose_first(_: StubStarted, __: Sequence[Document]) -> tuple[int | No
 
 
 def stubs_of(document: Document) -> list[Gap]:
-    """Return the bodies of all functions of `document` that are not written yet, in the order of the text."""
-    return [gap for gap in find_gaps(document, 0, len(document.data)) if gap.stub]
+    """Return the bodies of all functions of `document` that are not written yet, in the order of the text.
+
+    A body that `mark_partial` has marked is one, until somebody changes it.
+    """
+    gaps = find_gaps(document, 0, len(document.data))
+    return [gap for gap in gaps if gap.stub or _is_marked(document, gap)]
+
+
+def mark_partial(document: Document, name: str) -> Document:
+    """Return `document` with a comment in the body of the function `name` that says that its tests fail.
+
+    Example: `return 1` becomes `# dg-lsp: partial, its tests fail (1f2e3d4c)`, a line end, and `return 1`.
+    """
+    gaps = [gap for gap in find_gaps(document, 0, len(document.data)) if gap.name == name and not gap.stub]
+    comment = load_language(document.language).comment.decode()
+    if not gaps or not comment:
+        return document
+    gap = gaps[-1]
+    body = document.data[gap.start : gap.end]
+    mark = f"{comment} {_PARTIAL} ({_digest(body)}){newline_at(document.data, gap.start)}{gap.indent}"
+    return apply_edit(document, Edit(gap.start, gap.start, mark))
+
+
+def _is_marked(document: Document, gap: Gap) -> bool:
+    first, _, body = document.data[gap.start : gap.end].partition(b"\n")
+    return _PARTIAL.encode() in first and _digest(body).encode() in first
+
+
+def _digest(body: bytes) -> str:
+    """Return a short digest of the words of a body, whatever white space is between them."""
+    return hashlib.sha256(b" ".join(body.split())).hexdigest()[:8]
 
 
 async def fill_stubs(

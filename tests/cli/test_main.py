@@ -232,6 +232,28 @@ def test_nothing_offered_is_exit_one_with_the_reason(monkeypatch, capsys, file):
     assert file.read_text() == SOURCE
 
 
+WRITTEN = "def add(a, b):\n    total = a + b\n    return total\n"
+
+
+@pytest.mark.parametrize("how", [{"shortened": True}, {"reason": "deadline"}])
+def test_a_text_that_was_cut_off_replaces_no_written_lines(monkeypatch, capsys, tmp_path, how):
+    path = tmp_path / "a.py"
+    path.write_text(WRITTEN)
+    for words in ([f"{path}::add"], [f"{path}:2", "--kind", "function_body"]):
+        install(monkeypatch, Fill("return a", **how))
+        assert main(["fill", *words, "--write"]) == 1
+        out, err = capsys.readouterr()
+        assert path.read_text() == WRITTEN and "+    return a" in out
+        assert "left as it is, because the text was cut off" in err and "--deadline" in err
+    # What is not written yet may begin so, and a whole text may replace what is.
+    path.write_text("def add(a, b):\n    pass\n")
+    install(monkeypatch, Fill("return a", **how))
+    assert main(["fill", f"{path}::add", "--write"]) == 0 and "return a" in path.read_text()
+    path.write_text(WRITTEN)
+    install(monkeypatch, Fill("return a", reason="steps"))
+    assert main(["fill", f"{path}::add", "--write"]) == 0 and "total" not in path.read_text()
+
+
 def test_what_would_break_the_file_is_not_offered(monkeypatch, capsys, file):
     install(monkeypatch, "return (a + b")
     assert main(["fill", f"{file}::add", "--write"]) == 1

@@ -15,7 +15,7 @@ from dg_lsp.cli.doctor import Finding, _line
 from dg_lsp.cli.main import main
 from dg_lsp.cli.options import say
 from dg_lsp.cli.shown import Formatter, show, shown
-from dg_lsp.cli.trial import read_run
+from dg_lsp.cli.trial import Ran
 
 CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028, 0x200F, 0xD800)]
 EVIL = "a\x1b]0;title\x07\x15touch x\n\x9b31m\u202eb"
@@ -33,7 +33,7 @@ def is_harmless(text: str) -> bool:
 
 def test_sentences_findings_errors_and_logs_control_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     say(f"{EVIL}: kept")
-    say(_words(Tried(EVIL, EVIL, 1, "taken back", read_run(1, f"x\n{EVIL}\n").sentence, 0.1)))
+    say(_words(Tried(EVIL, EVIL, 1, "taken back", Ran(1, EVIL, {EVIL: EVIL}).sentence, 0.1)))
     assert main(["fill", f"{EVIL}.py:1"]) == 2
     assert main([EVIL]) == 2
     said = capsys.readouterr().err

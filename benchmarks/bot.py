@@ -1,0 +1,249 @@
+"""Bodies of real packages removed and filled by `dg-lsp bot`: how many fills it keeps, and how many of them are wrong.
+
+    python -m benchmarks.bot FOLDER --package jsonpointer==3.12 --package "uritemplate==4.2.0 tests" --seed 0 \\
+        --python PYTHON --checkpoint coder --json OUT.json
+
+FOLDER gets the source distributions. Behind a package may stand the arguments of its pytest. PYTHON has pytest and what
+the tests need. Of each package five functions are chosen by the seed whose body has 2 to 12 lines and whose tests fail
+without it; all five are removed, and the bot runs once. Then every fill that its command has seen is put into the
+untouched package, alone: it is right if all tests pass. The packages' code runs with your rights.
+"""
+
+import json
+import os
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks import parser_of
+from benchmarks.bodies import Package, fetch
+from dg_lsp.text.documents.document import Document, read_document
+from dg_lsp.text.gaps.find import Gap, NoGap, find_gaps, find_named
+
+STUB = b"raise NotImplementedError"
+LEAST, MOST = 2, 12  # lines of a body
+_SECONDS = 300.0  # of one run of the tests
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The unpacked source distribution in `folder`, and the command that runs its tests there."""
+
+    folder: Path
+    command: str
+
+    def passes(self) -> bool:
+        """Return whether the tests pass."""
+        try:
+            done = subprocess.run(
+                self.command,
+                shell=True,
+                cwd=self.folder,
+                env=self.environment,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+    def passes_with(self, path: Path, data: bytes) -> bool:
+        """Return whether the tests pass with `data` in the file `path`, which is restored afterwards."""
+        whole = path.read_bytes()
+        try:
+            path.write_bytes(data)
+            return self.passes()
+        finally:
+            path.write_bytes(whole)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables with which the tests find the package."""
+        path = os.pathsep.join(map(str, (self.folder / "src", self.folder)))
+        return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of one stub: the bot's entry, whether its kept text is right, and the fills it saw, right or not."""
+
+    package: str
+    stub: dict[str, object]
+    kept_right: bool | None = None
+    fills: list[tuple[str, bool]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Run:
+    """The bot's run on one package. code: its exit code. green: whether all tests passed at its end."""
+
+    package: str
+    code: int
+    green: bool
+    results: list[Result]
+
+
+def choose(suite: Suite, count: int, seed: int) -> Iterator[tuple[Path, str]]:
+    """Yield the files and names of `count` functions that the tests need, in an order that `seed` decides."""
+    found = [(path, gap.name) for path in _sources(suite.folder) for gap in _bodies(read_document(path))]
+    random.Random(seed).shuffle(found)
+    taken = list[tuple[Path, str]]()
+    for path, name in found:
+        inside = any(
+            (p == path and f"{name}.".startswith(f"{n}.")) or f"{n}.".startswith(f"{name}.") for p, n in taken
+        )
+        if len(taken) == count or inside:
+            continue
+        if not suite.passes_with(path, put(read_document(path), name, STUB)):
+            taken.append((path, name))
+            yield path, name
+
+
+def _sources(folder: Path) -> list[Path]:
+    paths = sorted(folder.rglob("*.py"))
+    return [
+        path
+        for path in paths
+        if not any(
+            part.startswith("test") or part in ("docs", "doc", "setup.py")
+            for part in path.relative_to(folder).parts
+        )
+    ]
+
+
+def _bodies(document: Document) -> list[Gap]:
+    """Return the gaps of the bodies with some lines, of functions that no other one in the file is called like."""
+    gaps = find_gaps(document, 0, len(document.data))
+    names = [gap.name for gap in gaps]
+    lines = [document.data[gap.start : gap.end].count(b"\n") + 1 for gap in gaps]
+    return [
+        gap
+        for gap, count in zip(gaps, lines, strict=True)
+        if LEAST <= count <= MOST and names.count(gap.name) == 1 and not gap.stub
+    ]
+
+
+def put(document: Document, name: str, body: bytes) -> bytes:
+    """Return the text of `document` with `body` as that of the function `name`."""
+    gap = find_named(document, name)
+    return document.data[: gap.start] + body + document.data[gap.end :]
+
+
+def body_of(path: Path, name: str) -> bytes | None:
+    """Return the body of the function `name` in the file `path`; None if there is none, or it is not written."""
+    document = read_document(path)
+    try:
+        gap = find_named(document, name)
+    except NoGap:
+        return None
+    return None if gap.stub else document.data[gap.start : gap.end]
+
+
+def measure(suite: Suite, package: str, options: Sequence[str], places: Sequence[tuple[Path, str]]) -> Run:
+    """Remove the bodies of `places`, let the bot fill them, restore the files, and judge every fill by the tests."""
+    whole = {path: path.read_bytes() for path, _ in places}
+    with tempfile.TemporaryDirectory() as place:
+        seen = Path(place, "seen")
+        seen.mkdir()
+        try:
+            for path, name in places:
+                path.write_bytes(put(read_document(path), name, STUB))
+            report, code = _run_bot(suite, [*whole], options, Path(place))
+            green, now = suite.passes(), {place: body_of(*place) for place in places}
+        finally:
+            for path, data in whole.items():
+                path.write_bytes(data)
+        results = []
+        for path, name in places:
+            stub: dict[str, object] = next(
+                (s for s in report["stubs"] if (s["path"], s["name"]) == (str(path), name)), {}
+            )
+            copies = sorted(seen.glob(f"*-{path.stem}.py"), key=lambda copy: copy.stat().st_mtime_ns)
+            fills = dict.fromkeys(body for copy in copies if (body := body_of(copy, name)) is not None)
+            result = Result(package, stub)
+            for body in fills:
+                right = suite.passes_with(path, put(read_document(path), name, body))
+                result.fills.append((body.decode(), right))
+                if body == now[path, name]:
+                    result.kept_right = right
+            results.append(result)
+    return Run(package, code, green, results)
+
+
+def _run_bot(suite: Suite, paths: Sequence[Path], options: Sequence[str], place: Path) -> tuple[dict, int]:
+    """Run the bot on `paths`; the folder `seen` of `place` gets a copy of the file at each run of the tests."""
+    copy = f'cp {{path}} {shlex.quote(str(place / "seen"))}/$$-"$(basename {{path}})"'
+    report = place / "report.json"
+    command = [
+        sys.executable,
+        "-m",
+        "dg_lsp",
+        "bot",
+        *map(str, paths),
+        "--keep-if",
+        f"{copy}; {suite.command}",
+    ]
+    done = subprocess.run(
+        [*command, "--json", str(report), *options], cwd=suite.folder, env=suite.environment, check=False
+    )
+    return json.loads(report.read_bytes()), done.returncode
+
+
+def table(runs: Sequence[Run]) -> str:
+    """Return the numbers of `runs`, a line each."""
+    results = [result for run in runs for result in run.results]
+    kept = [result for result in results if result.stub.get("outcome") == "kept"]
+    right = [result for result in results if any(good for _, good in result.fills)]
+    held = [result for result in right if result.stub.get("outcome") == "kept" and result.kept_right]
+    seen = [good for result in results for _, good in result.fills]
+    return "\n".join(
+        (
+            f"packages: {len(runs)}; bodies removed: {len(results)}; fills seen: {len(seen)}, right: {sum(seen)}",
+            f"kept: {len(kept)}; kept that fail the package's tests: {sum(not r.kept_right for r in kept)}",
+            f"bodies with a right fill among those seen: {len(right)}; kept of these: {len(held)}",
+            f"exit status 0 with red tests: {sum(run.code == 0 and not run.green for run in runs)}",
+            f"left in the files without being kept: {sum(r.kept_right is not None for r in results if r not in kept)}",
+        )
+    )
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--package", action="append", required=True, metavar="NAME==VERSION [ARGUMENT ...]")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--checkpoint", default="coder")
+    parser.add_argument("--count", type=int, default=5, help="of bodies in each package")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, required=True)
+    given = parser.parse_args()
+    given.folder.mkdir(exist_ok=True)
+    runs = list[Run]()
+    for words in given.package:
+        package, *tests = words.split()
+        name, _, version = package.partition("==")
+        work = given.folder / f"{name.replace('-', '_')}-{version}"
+        shutil.rmtree(work, ignore_errors=True)
+        fetch(Package(name, version, "", "", ""), given.folder)
+        suite = Suite(
+            work.absolute(),
+            shlex.join([given.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]),
+        )
+        if not suite.passes():
+            sys.exit(f"{package}: its tests fail as they are")
+        places = [*choose(suite, given.count, given.seed)]
+        print(package, [name for _, name in places], flush=True)
+        runs.append(measure(suite, package, ["--checkpoint", given.checkpoint], places))
+        given.json.write_text(json.dumps([asdict(run) for run in runs], indent=1))
+        print(table(runs), flush=True)
+
+
+if __name__ == "__main__":
+    main()
