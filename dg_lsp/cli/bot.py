@@ -377,7 +377,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
 
 async def _begin(work: _Work, path: Path, started: StubStarted) -> None:
     """Show in a terminal which stub is filled; before the first one, run the command and say how that ends."""
-    judge, what = work.judge, f"{path}:{_line(started)} {started.gap.name}"
+    judge, what = work.judge, f"{path.name}:{_line(started)} {started.gap.name}"
     work.line.begin(f"{what}: the model writes")
     if judge is None:
         return
