@@ -3,7 +3,7 @@
     python -m benchmarks.bot FOLDER --package jsonpointer==3.12 --package "uritemplate==4.2.0 tests" --seed 0 \\
         --python PYTHON --checkpoint coder --json OUT.json
 
-FOLDER gets the source distributions. Behind a package may stand the arguments of its pytest. PYTHON has pytest and what
+FOLDER gets the source distributions. A package may be followed by arguments of its pytest. PYTHON has pytest and what
 the tests need. Of each package five functions are chosen by the seed whose body has 2 to 12 lines and whose tests fail
 without it; all five are removed, and the bot runs once. Then every fill that its command has seen is put into the
 untouched package, alone: it is right if all tests pass. The packages' code runs with your rights.
@@ -72,7 +72,7 @@ class Suite:
 
 @dataclass(slots=True)
 class Result:
-    """What became of one stub: the bot's entry, whether its kept text is right, and the fills it saw, right or not."""
+    """The result of one stub: the bot's entry, whether its kept text is right, and the fills it saw, right or not."""
 
     package: str
     stub: dict[str, object]

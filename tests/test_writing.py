@@ -45,7 +45,10 @@ APART = {
     "dg_lsp.training.corpus": ({"savez"}, "handed to make_whole"),
     "dg_lsp.training.trainer": ({"copyfile", "save_file"}, "handed to make_whole"),
     "dg_lsp.bench.adapted": ({"copyfile"}, "handed to make_whole"),
-    "dg_lsp.cli.trial": ({"TemporaryFile"}, "the output of a command, without a name"),
+    "dg_lsp.cli.trial": (
+        {"TemporaryFile", "TemporaryDirectory"},
+        "the output of a command, without a name, and a new folder for its reports",
+    ),
 }
 WRITING = {"write_text", "write_bytes", "save_file", "savez", "link_to", "hardlink_to", "symlink_to"}
 WRITING |= {"copyfile", "copyfileobj", "copy", "copy2", "copytree", "move", "link", "symlink", "truncate"}

@@ -269,7 +269,7 @@ async def _may_change(work: _Work, path: Path) -> bool:
 
 
 async def _confirm(work: _Work) -> None:
-    """Keep the fills that are good with all others in the files, take back those that are not, and test what is left.
+    """Keep the fills that are good with all others in the files, take back those that are not, and run the tests.
 
     A fill that goes may have been what another one needed, so this is repeated until all that stay are good.
     """

@@ -38,7 +38,7 @@ _SAID = 3  # names of tests in a sentence
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run says of a fill.
+    """The meaning of a run for a fill.
 
     passed: the command ended with 0. own: the tests that belong to the function. green, red: the tests that turned from
     red to green, and from green to red. failing: its own tests that fail with the fill. waits: one of these reaches

@@ -16,7 +16,7 @@ from junitparser import Skipped, TestCase
 Results = Mapping[str, str]
 # What differs between two runs of one test whatever the code does: addresses, durations, folders, numbers of lines.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+")
-# What may stand before the name of a program that a shell starts.
+# What may come before the name of a program that a shell starts.
 _BEFORE = (
     r"(?:^|[;&|(]\s*|\b(?:npx|bunx|yarn|pnpm|exec|dlx|run|time|nice|env)\s+|\s-m\s+|\w=\S*\s+|(?<=[\w.])/)"
 )
