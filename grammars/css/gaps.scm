@@ -11,3 +11,5 @@
 ; At-rules in a rule, if others of the file are so.
 (rule_set) @wall
 (rule_set (block [(keyframes_statement) (media_statement) (supports_statement)] @misplaced))
+((postcss_statement (at_keyword) @refuse) (#any-of? @refuse "@else" "@if" "@return" "@while"))
+((at_rule (at_keyword) @refuse) (#any-of? @refuse "@else" "@if" "@return" "@while"))

@@ -15,6 +15,9 @@
   (#eq? @_tag "head")
   (#any-of? @refuse "a" "article" "aside" "b" "button" "div" "footer" "form" "h1" "h2" "h3" "header" "i" "img" "input" "li"
     "main" "nav" "ol" "p" "section" "span" "table" "td" "tr" "ul"))
+((element (start_tag (tag_name) @_tag) (element (start_tag (tag_name) @refuse)))
+  (#any-of? @_tag "table" "tbody" "thead" "tfoot" "tr")
+  (#any-of? @refuse "a" "button" "div" "h1" "h2" "h3" "img" "li" "ol" "p" "section" "span" "ul"))
 ((tag_name) @refuse (#not-match? @refuse "^[A-Za-z][A-Za-z0-9:._-]*$"))
 ((attribute_name) @refuse (#match? @refuse "^<|[,;]|^[(\\[]$"))
 ((_ (attribute (attribute_name) @_name (quoted_attribute_value)) (attribute (attribute_name) @refuse (quoted_attribute_value)))

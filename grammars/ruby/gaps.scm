@@ -18,14 +18,14 @@
 ([(argument_list (identifier) @refuse) (array (identifier) @refuse) (assignment (identifier) @refuse)
   (binary (identifier) @refuse) (block_body (identifier) @refuse) (body_statement (identifier) @refuse)
   (call receiver: (identifier) @refuse) (call !receiver method: (identifier) @refuse) (conditional (identifier) @refuse)
-  (do (identifier) @refuse) (else (identifier) @refuse) (ensure (identifier) @refuse) (interpolation (identifier) @refuse)
+  (do (identifier) @refuse) (element_reference (identifier) @refuse) (else (identifier) @refuse) (ensure (identifier) @refuse) (interpolation (identifier) @refuse)
   (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
   (program (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
   (#any-of? @refuse "begin" "case" "do" "else" "elsif" "end" "ensure" "redo" "rescue" "retry" "then" "unless" "until" "when"
     "while"))
 ; A value that is none, and what only receives calls.
 [(assignment right: [(break) (next) (redo) (retry) (return)] @refuse)
-  (argument_list [(break) (next) (redo) (retry)] @refuse)
+  (argument_list [(break) (next) (redo) (retry) (return)] @refuse) (array [(break) (next) (redo) (retry) (return)] @refuse)
   (element_reference [(break) (next) (redo) (retry) (return)] @refuse)
   (pair value: [(break) (next) (redo) (retry) (return)] @refuse)]
 (call method: [(class_variable) (global_variable) (instance_variable)] @refuse)
@@ -35,3 +35,4 @@
 (call method: (constant) !arguments block: (block) @refuse)
 (binary right: (assignment left: (left_assignment_list)) @refuse)
 ((unary operator: ["-" "+"] operand: (call arguments: (argument_list) @_given) @refuse) (#not-match? @_given "^[(]"))
+((array (call arguments: (argument_list) @_given) @refuse) (#not-match? @_given "^[(]"))

@@ -228,6 +228,11 @@ CASES = {
     ),
     "css, signs of no value": ("css", "a {\n  b: |;\n}\n", ("1rem`c", "c`", "c !important !important", "@c")),
     "css, arguments": ("css", "a {\n  b: c(|) d;\n}\n", ("!important", "!important !important")),
+    "css, words and signs of others": (
+        "css",
+        "a {\n  b: c;\n  |\n}\n",
+        ("@else", "d: e\\", "d: <div>e</div>;"),
+    ),
     "css, in a keyframe": (
         "css",
         "@keyframes a {\n  10% {\n    |\n  }\n}\n",
@@ -245,7 +250,11 @@ CASES = {
         ("x", '"""', "return 1;", "<!-- a --> b"),
     ),
     "html, below everything": ("html", "<html>\n<body>\n</body>\n</html>\n|\n", ("x", '"""')),
-    "html, in a table": ("html", "<table>\n  |\n  <tr>\n  </tr>\n</table>\n", ("x", "a && b;")),
+    "html, in a table": (
+        "html",
+        "<table>\n  |\n  <tr>\n  </tr>\n</table>\n",
+        ("x", "a && b;", "<div>a</div>"),
+    ),
     "html, attributes below": (
         "html",
         '<p>\n  |\n    class="a"\n    id="b"\n  />\n</p>\n',
@@ -261,6 +270,11 @@ CASES = {
         ("class A; end", "module B; end"),
     ),
     "ruby, no value": ("ruby", "a do |b|\n  c = ‸\nend\n", ("break", "next", "d[next]", "redo")),
+    "ruby, no element": (
+        "ruby",
+        "def f\n  a([|])\nend\n",
+        ("return 1", "extend A", "b[else], c", "d[rescue]"),
+    ),
     "ruby, no parameter": ("ruby", "def f(|)\nend\n", ("break", "if", "self")),
     "ruby, a variable that is called": (
         "ruby",
@@ -294,6 +308,7 @@ CASES = {
     ),
     "scala, no declaration": ("scala", "class A {\n  type B = C {|}\n}\n", ("x()", "val a: B = c")),
     "shell, no case": ("shell", "if a; then\n  b |\n  c\nfi\n", ("d ;;", ";;")),
+    "shell, nothing to do": ("shell", "a\n|\nb\n", ("if c; then\nfi", "if c; then\nelse\n  d\nfi")),
     "shell, half a variable": ("shell", "if a; then\n  b\nfi\n|\nc\n", ("a > $", "a >> $")),
     "shell, text without an end": ("shell", "a\n|\nb\n", ("c <<~A", "c <<A")),
     "yaml, no key": ("yaml", "a:\n  b: 1\n  |\n  d: 2\n", (': "x"', ": :")),
@@ -351,7 +366,18 @@ RIGHT = {
     "ruby, methods with names of words": (
         "ruby",
         "def f\n  |\n  a\nend\n",
-        ("a.begin", "a.end.next", "b = a.next", "a.class", "a { |b| }", "a(b) { }", "A() { }", "not a b"),
+        (
+            "a.begin",
+            "a.end.next",
+            "b = a.next",
+            "a.class",
+            "a { |b| }",
+            "a(b) { }",
+            "[a(b), c]",
+            "return a",
+            "A() { }",
+            "not a b",
+        ),
     ),
     "ruby, a class in a block": ("ruby", "a do\n  |\nend\n", ("class A; end",)),
     "swift, words and paths": (
