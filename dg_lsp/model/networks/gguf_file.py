@@ -34,6 +34,7 @@ _MULTIPLE = 64  # rows that are packed together
 # vocabulary of 262,144 tokens takes 1.5 million values.
 _BYTES, _VALUES, _DEPTH = 1 << 28, 1 << 23, 4
 _GREATEST = 1 << 20  # bytes to whose multiples tensors are moved
+_LENGTH = struct.Struct("<Q")  # of a text; a vocabulary has hundreds of thousands
 _UNREADABLE = (OSError, ValueError, struct.error, OverflowError, MemoryError)
 
 
@@ -227,7 +228,8 @@ class _Reader:
 
     def text(self) -> str:
         """A text in UTF-8, behind its length."""
-        return self._bytes(self.number("Q")).decode("utf-8")
+        (size,) = _LENGTH.unpack(self._bytes(_LENGTH.size))
+        return self._bytes(size).decode("utf-8")
 
     def value(self, kind: int, depth: int = 0) -> Any:
         """A value of the type with the number `kind`, which is in `depth` lists."""
