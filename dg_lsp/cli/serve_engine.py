@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file of tokens, NAME:SHA256 a line; read again when it changes",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="the port to listen on (default: 8765)")
+    parser.add_argument("--port", type=_port, default=8765, help="the port to listen on (default: 8765)")
     parser.add_argument("--certificate", type=path_of, help="the TLS certificate and its chain, PEM")
     parser.add_argument("--key", type=path_of, help="the key of the certificate, PEM")
     add_settings(parser, ("checkpoint", "device", "weight_bits", "threads", "cache_megabytes", "log_level"))
@@ -57,3 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.tokens, arguments.host, arguments.port, arguments.certificate, arguments.key
     )
     return run_server(settings, listening)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text} is not a port; name one from 0 to 65535")
+    return int(text)

@@ -97,6 +97,8 @@ async def host(
         server.should_exit = True
         # A client that reads on may not keep the process.
         await asyncio.wait([serving], timeout=(server.config.timeout_graceful_shutdown or 0) + 2)
+        if serving.done():
+            serving.result()  # raises what the server failed with
     finally:
         ended = watching.result() if watching.done() else 0
         for task in (watching, load, serving):

@@ -9,6 +9,7 @@ import re
 import secrets
 import signal
 import socket
+import ssl
 import time
 import traceback
 from collections import Counter
@@ -178,6 +179,38 @@ def check(listening: Listening) -> None:
             f"{listening.host} can be reached from other machines, so this needs TLS: --certificate and --key, or "
             "--host 127.0.0.1 behind a proxy"
         )
+    if listening.certificate and listening.key:
+        _check_pair(listening.certificate, listening.key)
+
+
+def _check_pair(certificate: Path, key: Path) -> None:
+    """Raise EngineError unless a server can use `certificate` with `key`."""
+    for option, path in (("--certificate", certificate), ("--key", key)):
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise EngineError(
+                f"{option} {path} cannot be read ({error.strerror}); name the PEM file, and give the user who runs the "
+                "server the right to read it"
+            ) from error
+    asked = False
+
+    def password() -> str:
+        nonlocal asked
+        asked = True
+        return ""
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password)
+    except (ssl.SSLError, ValueError) as error:
+        if asked:
+            raise EngineError(
+                f"{key} has a password, which nobody can type for a server; openssl pkey -in {key} writes it without"
+            ) from error
+        raise EngineError(
+            f"{certificate} and {key} do not belong together, or one of them is damaged ({error}); name a certificate "
+            "and its key as PEM files"
+        ) from error
 
 
 async def serve(settings: Settings, listening: Listening) -> int:

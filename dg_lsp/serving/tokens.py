@@ -72,9 +72,10 @@ def make_token(path: Path, name: str) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Raise EngineError for a file of tokens that is not there, or that others than its owner may change."""
+    """Raise EngineError for a file of tokens that cannot be read, or that others than its owner may change."""
     try:
-        mode = path.stat().st_mode
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
     except OSError as error:
         raise EngineError(
             f"the file of tokens {path} cannot be read ({error.strerror}); "

@@ -25,9 +25,9 @@ from dg_lsp.serving import team as serving
 from dg_lsp.serving.process import STUCK
 from dg_lsp.serving.team import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token
-from dg_lsp.settings import is_loopback
+from dg_lsp.settings import Settings, is_loopback
 from dg_lsp.text.messages import Infill
-from tests.serving.team import Team, is_ready, server_process, team_of
+from tests.serving.team import Team, certificate_in, is_ready, server_process, team_of
 from tests.waiting import until
 
 SECRET = Infill("secret_text = ", "\n", "python", "rest_of_line")
@@ -107,11 +107,86 @@ def test_beyond_this_machine_it_wants_tls_and_tokens(host: str, tmp_path: Path) 
     make_token(tokens, "alice")
     with pytest.raises(EngineError, match="needs TLS"):
         check(Listening(tokens, host))
-    check(Listening(tokens, host, 1, tmp_path / "cert", tmp_path / "key"))
+    check(Listening(tokens, host, 1, *certificate_in(tmp_path)))
     check(Listening(tokens, "127.0.0.1"))
     with pytest.raises(EngineError, match="needs its key"):
         check(Listening(tokens, "127.0.0.1", 1, tmp_path / "cert"))
     assert main(["serve-engine", "--tokens", str(tokens), "--host", host]) == 2
+
+
+def broken(folder: Path, what: str) -> str:
+    """Break the certificate or the key in `folder` in a way, and return what the message must say."""
+    certificate, key = certificate_in(folder)
+    match what:
+        case "no certificate":
+            certificate.unlink()
+            return f"--certificate {certificate} cannot be read (No such file or directory)"
+        case "no key":
+            key.unlink()
+            return f"--key {key} cannot be read (No such file or directory)"
+        case "a folder":
+            key.unlink()
+            key.mkdir()
+            return f"--key {key} cannot be read (Is a directory)"
+        case "not PEM":
+            certificate.write_bytes(b"\0nonsense")
+            return "name a certificate and its key as PEM files"
+        case "an empty key":
+            key.write_bytes(b"")
+            return "name a certificate and its key as PEM files"
+        case "another's key":
+            mine = certificate.read_bytes()
+            certificate_in(folder)
+            certificate.write_bytes(mine)
+            return "name a certificate and its key as PEM files"
+        case _:
+            assert what == "a password"
+            locked = ["openssl", "ec", "-in", str(key), "-aes256", "-passout", "pass:x", "-out", str(key)]
+            subprocess.run(locked, check=True, capture_output=True)
+            return f"openssl pkey -in {key} writes it without"
+
+
+@pytest.mark.parametrize(
+    "what", ["no certificate", "no key", "a folder", "not PEM", "an empty key", "another's key", "a password"]
+)
+def test_a_certificate_that_cannot_be_used_ends_it_before_it_listens(
+    what: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = broken(tmp_path, what)
+    make_token(tmp_path / "tokens", "alice")
+    given = [f"--{name}={tmp_path / file}" for name, file in (("certificate", "cert.pem"), ("key", "key.pem"))]
+    command = ["serve-engine", f"--tokens={tmp_path / 'tokens'}", "--port=0", "--checkpoint=scripted", *given]
+    assert main(command) == 2
+    err = capfd.readouterr().err
+    assert said in err and "listening" not in err and "password" not in err.replace("has a password", "")
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "x"])
+def test_a_port_that_does_not_exist_is_named(port: str, tmp_path: Path, capsys: Any) -> None:
+    make_token(tmp_path / "tokens", "alice")
+    command = ["serve-engine", f"--tokens={tmp_path / 'tokens'}", f"--port={port}", "--checkpoint=scripted"]
+    with suppress(SystemExit):
+        assert main(command) == 2
+    assert f"{port} is not a port; name one from 0 to 65535" in capsys.readouterr().err
+
+
+def test_a_server_that_fails_to_begin_ends_with_its_error(tmp_path: Path, monkeypatch: Any) -> None:
+    async def fail(*_: object) -> None:
+        raise RuntimeError("cannot begin")
+
+    monkeypatch.setattr(serving._Server, "serve", fail)
+    make_token(tmp_path / "tokens", "alice")
+    with pytest.raises(RuntimeError, match="cannot begin"):
+        serving.run_server(Settings(checkpoint="scripted"), Listening(tmp_path / "tokens", port=0))
+
+
+@pytest.mark.parametrize("what", ["folder", "missing"])
+def test_tokens_that_cannot_be_read_end_it(what: str, tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    if what == "folder":
+        file.mkdir()
+    with pytest.raises(EngineError, match="serve-engine token NAME"):
+        check(Listening(file))
 
 
 def test_tokens_that_others_could_add_to_are_refused(tmp_path: Path) -> None:
