@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="token: its owner")
     parser.add_argument(
+        "--replace", action="store_true", help="token: end the tokens that NAME has, and make a new one"
+    )
+    parser.add_argument(
         "--tokens",
         type=path_of,
         required=True,
@@ -42,12 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the given action; return the exit code."""
     if (arguments.action == "token") != (arguments.name is not None):
         raise UsageError("name the owner of the token: dg-lsp serve-engine token NAME --tokens FILE")
+    if arguments.replace and arguments.action != "token":
+        raise UsageError("--replace is for a token: dg-lsp serve-engine token NAME --replace --tokens FILE")
     if arguments.action == "token":
         from dg_lsp.serving.tokens import make_token
 
         # In a locale that is not UTF-8, a name is still read as UTF-8, as the file is.
         name = os.fsencode(arguments.name).decode("utf-8", "surrogateescape")
-        print(make_token(arguments.tokens, name))
+        print(make_token(arguments.tokens, name, [name] if arguments.replace else []))
         return 0
     from dg_lsp.serving.team import Listening, run_server
 

@@ -44,6 +44,7 @@ _RETRY = 1.0  # seconds after which a refused client may come again
 _LOOK = 1.0  # seconds between two looks at the engine
 _SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # bounds of a histogram
 _INFILL, _HEALTH, _READY, _METRICS = "/v1/infill", "/healthz", "/readyz", "/metrics"
+_NO_METRICS = "no /metrics, because prometheus_client is not installed; install dg-lsp with its extra server"
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 _log = logging.getLogger("dg_lsp.model")
 
@@ -71,9 +72,7 @@ class Team:
         self._service, self._find, self._metrics = service, find, metrics
         self._live: Counter[str] = Counter()
         self.draining = False
-        routes = [Route(_HEALTH, self._health), Route(_READY, self._ready)]
-        if metrics is not None:
-            routes.append(Route(_METRICS, self._counts))
+        routes = [Route(_HEALTH, self._health), Route(_READY, self._ready), Route(_METRICS, self._counts)]
         self._app = make_app(service, routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,7 +101,8 @@ class Team:
                 await refusal(500, "the server met an error of its own; see its log")(
                     scope, receive, send_with_id
                 )
-        if code >= 400 and self._metrics is not None:
+        # A health check is told the state by a status, which refuses nothing.
+        if code >= 400 and self._metrics is not None and scope["path"] not in (_HEALTH, _READY):
             self._metrics.refused(code)
         client, took = scope.get(CLIENT, "-"), (time.monotonic() - began) * 1000
         level = logging.DEBUG if scope["path"] in (_HEALTH, _READY, _METRICS) else logging.INFO
@@ -158,7 +158,8 @@ class Team:
         return JSONResponse({"state": state}, 200 if state in ("ready", "busy", "slow") else 503)
 
     async def _counts(self, _: Request) -> Response:
-        assert self._metrics is not None
+        if self._metrics is None:
+            return refusal(404, _NO_METRICS)
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -328,9 +329,7 @@ def _metrics(service: Service) -> Metrics | None:
     try:
         return Metrics(service)
     except ImportError:
-        _log.info(
-            "no /metrics, because prometheus_client is not installed; install dg-lsp with its extra server"
-        )
+        _log.info(_NO_METRICS)
         return None
 
 

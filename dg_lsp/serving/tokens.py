@@ -10,9 +10,11 @@ import logging
 import os
 import re
 import secrets
+from collections.abc import Container
 from pathlib import Path
 
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.text.documents.files import write_whole
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")
@@ -52,20 +54,26 @@ class Tokens:
         return self._known
 
 
-def make_token(path: Path, name: str) -> str:
-    """Return a new token for `name`, and add its hash to the file `path`; the token itself is stored nowhere."""
+def make_token(path: Path, name: str, ended: Container[str] = ()) -> str:
+    """Return a new token for `name`, and add its hash to the file `path`; the token itself is stored nowhere.
+
+    ended: the names whose tokens are removed from the file.
+    """
     if not _NAME.fullmatch(name):
         raise EngineError(
             f"{name!r} is not a valid name for a token; use up to 40 letters, digits, dots and hyphens"
         )
     token = secrets.token_urlsafe(32)
     try:
-        # A last line without its end would swallow the new one.
-        broken = path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n")
-        with os.fdopen(
-            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8"
-        ) as file:
-            file.write(("\n" if broken else "") + f"{name}:{_hash(token)}\n")
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        kept = [line for line in lines if not (found := _parsed(line)) or found[0][0] not in ended]
+        if name in dict(_parsed(b"\n".join(kept))):
+            raise EngineError(
+                f"{name} has a token already; --replace makes a new one and ends that, or give this one a name of its "
+                f"own, such as {name[:38]}.2"
+            )
+        line = f"{name}:{_hash(token)}".encode()
+        write_whole(path, b"\n".join([*kept, line, b""]), mode=0o600)
     except OSError as error:
         raise EngineError(f"the file of tokens {path} cannot be written ({error.strerror})") from error
     return token

@@ -75,7 +75,7 @@ def certificate_in(folder: Path) -> tuple[Path, Path]:
 async def team_of(folder: Path, checkpoint: str = "scripted", *, tls: bool = False) -> AsyncIterator[Team]:
     """A server with its files in `folder`."""
     tokens = folder / "tokens"
-    token = make_token(tokens, "alice")
+    token = make_token(tokens, "alice", ["alice"])
     certificate, key = certificate_in(folder) if tls else (None, None)
     # Bound and not listening, it keeps others from the port until the server has it.
     held = socket.socket()
@@ -100,7 +100,11 @@ def server_process(
     folder: Path, checkpoint: str = "scripted", port: int = 0, descriptors: int = 0
 ) -> Iterator[tuple[Team, subprocess.Popen[str]]]:
     """A server with its files in `folder`, as a process of its own, over TLS, with so many `descriptors`."""
-    token = make_token(folder / "tokens", "alice")
+    # A server that is started again has the token that its clients know.
+    file = folder / "token"
+    if not file.exists():
+        file.write_text(make_token(folder / "tokens", "alice"))
+    token = file.read_text()
     certificate, key = folder / "cert.pem", folder / "key.pem"
     if not certificate.exists():
         certificate_in(folder)

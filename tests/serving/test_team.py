@@ -23,6 +23,7 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving import door
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.process import STUCK
+from dg_lsp.serving.service import Service
 from dg_lsp.serving.team import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token
 from dg_lsp.settings import Settings, is_loopback
@@ -90,6 +91,37 @@ def test_a_token_is_kept_as_its_hash_only(tmp_path: Path, capsys: pytest.Capture
     assert main(["serve-engine", "token", "a:b", "--tokens", str(file)]) == 2
     assert main(["serve-engine", "token", "--tokens", str(file)]) == 2
     assert len(Tokens(file)) == 1
+
+
+def test_a_name_has_one_token_unless_it_is_replaced(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("# the team")
+    command = ["serve-engine", "token", "alice", "--tokens", str(file)]
+    first, bob = make_token(file, "alice"), make_token(file, "bob")
+    before = file.read_bytes()
+    assert main(command) == 2 and file.read_bytes() == before
+    assert "alice has a token already; --replace makes a new one" in capsys.readouterr().err
+    assert main([*command, "--replace"]) == 0
+    second, found = capsys.readouterr().out.strip(), Tokens(file)
+    assert [found.name_of(token) for token in (first, second, bob)] == [None, "alice", "bob"]
+    assert file.read_text().startswith("# the team\n") and len(found) == 2
+    assert main(["serve-engine", "--replace", "--tokens", str(file)]) == 2
+
+
+def test_a_health_check_is_not_a_refused_request(tmp_path: Path) -> None:
+    service = Service("scripted", "")
+
+    async def work() -> str:
+        team = serving.Team(service, lambda token: "alice", serving.Metrics(service))
+        transport = httpx2.ASGITransport(team)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://team") as client:
+            assert (await client.get("/readyz")).status_code == 503
+            assert (await client.get("/v1/status")).status_code == 401
+            headers = {"authorization": "Bearer x"}
+            return (await client.get("/metrics", headers=headers)).text
+
+    counted = asyncio.run(work())
+    assert 'dg_lsp_refused_total{code="401"} 1.0' in counted and 'code="503"' not in counted
 
 
 def test_a_new_token_is_on_a_line_of_its_own(tmp_path: Path) -> None:
@@ -547,7 +579,8 @@ def test_without_prometheus_there_are_no_metrics_and_the_log_says_how_to_get_the
 ) -> None:
     async def work(team: Team) -> None:
         async with team.client() as client:
-            assert (await client.get("/metrics")).status_code == 404
+            answer = await client.get("/metrics")
+            assert answer.status_code == 404 and "with its extra server" in answer.text
             assert (await client.get("/v1/status")).status_code == 200
 
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
