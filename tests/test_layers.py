@@ -38,7 +38,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
         {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},
     ),
     "server": (BASE | {"filling", "engine"}, {"pygls", "lsprotocol", "platformdirs", "filelock"}),
-    "training": (BASE | {"model"}, MODEL | {"peft", "filelock"}),
+    "training": (BASE | {"model"}, MODEL | {"peft", "filelock", "rich"}),
     "bench": (BASE | {"filling", "model", "engine", "serving", "training"}, MODEL),
     "cli": (
         BASE | {"filling", "model", "engine", "serving", "server", "training", "bench"},

@@ -15,6 +15,7 @@ from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.measure import measure
 from dg_lsp.bench.score import METHODS, as_text, make_report
 from dg_lsp.cli import options
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.files import write_whole
 
@@ -82,20 +83,24 @@ def run(arguments: argparse.Namespace) -> int:
     methods, named = _choice(arguments.methods, METHODS), _choice(arguments.kinds or ",".join(known), known)
     kinds = [kind for kind in known if kind in named]
     settings = options.settings_of(arguments)
-    tests, cases, skipped = _cases(arguments, kinds, settings.seed, settings.exclude)
+    with Waiting("reading the files"):
+        tests, cases, skipped = _cases(arguments, kinds, settings.seed, settings.exclude)
     if not cases:
         why = "".join(f" ({reason})" for reason in skipped[:1])
         raise UsageError(f"there is nothing to fill in these files{why}; name others with --files")
     if arguments.write_holes:
         lists.write(arguments.write_holes, cases)
         return 0
-    scores = asyncio.run(measure(cases, methods, settings))
-    if arguments.execute:
-        limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
-        scores = [
-            replace(s, passed=s.offered and humaneval.execute(s.filled + tests[s.case], limits) == "passed")
-            for s in scores
-        ]
+    with Waiting("measuring"):
+        scores = asyncio.run(measure(cases, methods, settings))
+        if arguments.execute:
+            limits = humaneval.Limits(arguments.timeout, arguments.memory << 20)
+            scores = [
+                replace(
+                    s, passed=s.offered and humaneval.execute(s.filled + tests[s.case], limits) == "passed"
+                )
+                for s in scores
+            ]
     report = make_report(scores, settings) | {"files_skipped": skipped}
     print(as_text(report))
     if arguments.json:

@@ -72,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     parser.add_argument(
         "--editor",
-        choices=plugins.EDITORS,
+        type=plugins.editor_of,
+        metavar="{" + ",".join(plugins.EDITORS) + "}",
         help="check the chain from this editor to the engine: its version, the plug-in, the server on PATH, a fill",
     )
     parser.add_argument(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import dg_lsp
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.processes import find_program
 from dg_lsp.settings import UsageError
 
@@ -30,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "0 done, 1 it was not there, 2 it cannot be done",
     )
     parser.add_argument("action", choices=("install", "remove", "list"), help="what to do")
-    parser.add_argument("editor", nargs="?", choices=plugins.EDITORS, help="not for list")
+    parser.add_argument(
+        "editor", nargs="?", type=plugins.editor_of, help=f"{' or '.join(plugins.EDITORS)}; not for list"
+    )
     parser.add_argument(
         "--with",
         dest="program",
@@ -43,16 +46,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Install, remove or list; return the exit code."""
     editor = arguments.editor
     if arguments.action == "list":
-        print(*_list(arguments.program), sep="\n")
+        with Waiting("asking the editors"):
+            lines = [*_list(arguments.program)]
+        print(*lines, sep="\n")
         return 0
     if editor is None:
         raise UsageError(f"say which editor: dg-lsp editor {arguments.action} {' or '.join(plugins.EDITORS)}")
     plugin = plugins.plugin_of(editor, arguments.program)
     if arguments.action == "remove":
-        said = plugin.remove()
+        with Waiting(f"removing the plug-in for {editor}"):
+            said = plugin.remove()
         print(said or f"dg-lsp has installed nothing by {plugin.place}.")
         return 0 if said else 1
-    print(plugin.install())
+    with Waiting(f"installing the plug-in for {editor}"):
+        said = plugin.install()
+    print(said)
     if plugin.server() is None:
         print(
             "The editor looks for dg-lsp on PATH, and it is not there. Add the folder of the program to PATH, or"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dg_lsp.cli.fill import teller
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.client import name_of_state, other_version, running
 from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import sockets
@@ -56,8 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "start":
         return _show([asyncio.run(_start(settings))], arguments)
     if arguments.action == "stop":
-        return asyncio.run(_stop(settings, everyone=arguments.all))
-    return _show(asyncio.run(_status(settings, everyone=arguments.all)), arguments)
+        with Waiting("ending the engine"):
+            stopped = asyncio.run(_stop(settings, everyone=arguments.all))
+        print(f"dg-lsp: {stopped} stopped" if stopped else "dg-lsp: no engine is running")
+        return 0 if stopped else 1
+    with Waiting("asking the engine"):
+        found = asyncio.run(_status(settings, everyone=arguments.all))
+    return _show(found, arguments)
 
 
 @asynccontextmanager
@@ -72,7 +78,8 @@ async def _opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngi
 
 async def _start(settings: Settings) -> Status:
     async with _opened(settings) as engine:
-        return await load(engine, teller())
+        with Waiting("starting the engine"):
+            return await load(engine, teller())
 
 
 async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
@@ -88,14 +95,14 @@ async def round_trip(document: Document, name: str, settings: Settings) -> tuple
 
 
 async def _stop(settings: Settings, *, everyone: bool) -> int:
+    """End the engine of `settings`, or all; return how many there were."""
     if everyone:
         stopped = [await stop_at(path) for path in sockets()]
     else:
         engine = ResidentEngine(settings)
         stopped = [await engine.stop()]
         await engine.close()
-    print(f"dg-lsp: {sum(stopped)} stopped" if any(stopped) else "dg-lsp: no engine is running")
-    return 0 if any(stopped) else 1
+    return sum(stopped)
 
 
 async def _status(settings: Settings, *, everyone: bool) -> list[Status]:

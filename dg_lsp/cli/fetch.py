@@ -8,9 +8,9 @@ import asyncio
 import json
 import math
 import re
-import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib import resources
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from dg_lsp.checkpoints import (
     similar_to,
 )
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.waiting import telling
 from dg_lsp.engine.local import LocalEngine, cache_budget
 from dg_lsp.engine.memory import needed
 from dg_lsp.filling.engine import Engine, EngineError
@@ -40,7 +41,6 @@ from dg_lsp.settings import AUTO, Settings, UsageError, from_environment, overri
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 
-_PAUSE = 10.0  # seconds between two passing messages in a file
 _FILLS = 4  # of the line that is measured; the first one encodes the text before it
 
 
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with the hub's hashes, and pin commit and hashes in a lock file: nothing else is loaded under that name, and "
         "nothing else ever connects to the hub. No code is executed.",
         "dg-lsp fetch coder",
-        "0 it is fetched, 2 it cannot be fetched, 130 interrupted",
+        "0 it is fetched, 1 it is fetched and cannot be run, 2 it cannot be fetched, 130 interrupted",
     )
     parser.add_argument("name", help=f"which checkpoint: {', '.join(OFFERED)}, or OWNER/NAME on the hub")
     parser.add_argument(
@@ -79,14 +79,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fetch the checkpoint and say how to use it; return 0 once it is fetched."""
     if arguments.name in OFFERED and arguments.revision is None:
-        return _offered(arguments)
+        with _telling(arguments) as tell:
+            return _offered(arguments, tell)
     if not is_hub_name(arguments.name):
         raise UsageError(_wrong(arguments))
-    if arguments.again or arguments.revision or not _is_pinned(arguments.name, arguments.file):
-        return _from_hub(arguments)
-    pin = pinned(arguments.name)
-    at = f", at {pin.commit}" if pin else ""
-    _teller_of(arguments)(f"{arguments.name} is already fetched{at}; --again looks for a newer commit.")
+    with _telling(arguments) as tell:
+        if arguments.again or arguments.revision or not _is_pinned(arguments.name, arguments.file):
+            return _from_hub(arguments, tell)
+        pin = pinned(arguments.name)
+        at = f", at {pin.commit}" if pin else ""
+        tell(f"{arguments.name} is already fetched{at}; --again looks for a newer commit.")
     return 0
 
 
@@ -106,12 +108,12 @@ def _is_pinned(name: str, file: str | None) -> bool:
     return pin is not None and folder_of(name).exists() and (not file or Path(file).name in pin.files)
 
 
-def _from_hub(arguments: argparse.Namespace) -> int:
+def _from_hub(arguments: argparse.Namespace, tell: Callable[[str], None]) -> int:
     """Fetch a checkpoint from the hub, and say how it is used."""
     from dg_lsp.model.networks.loading import kind_of
     from dg_lsp.training.hub import fetch_from_hub
 
-    name, tell = arguments.name, _teller_of(arguments)
+    name = arguments.name
     folder = fetch_from_hub(name, arguments.revision, arguments.file, tell)
     tell(f"{folder}: pinned in {lock_file()}.")
     try:
@@ -119,12 +121,13 @@ def _from_hub(arguments: argparse.Namespace) -> int:
         tell(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")
     except CheckpointError as error:
         tell(f"It cannot be run: {error}")
+        return 1
     return 0
 
 
-def _offered(arguments: argparse.Namespace) -> int:
+def _offered(arguments: argparse.Namespace, tell: Callable[[str], None]) -> int:
     """Fetch a checkpoint that has a name of its own, and measure a line with it."""
-    name, tell = arguments.name, _teller_of(arguments)
+    name = arguments.name
     folder = folder_of(name)
     if arguments.file and not Path(arguments.file).is_file():
         raise UsageError(f"there is no file {arguments.file}; check the path")
@@ -180,31 +183,9 @@ def measure(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured
     return found
 
 
-def teller() -> Callable[[str], None]:
-    """Return a function that prints messages; one that ends in a carriage return is replaced by the next one.
-
-    Where stdout is no terminal, such passing messages appear every ten seconds at most.
-    """
-    shown, passing = -math.inf, False
-
-    def tell(text: str) -> None:
-        nonlocal shown, passing
-        if not text.endswith("\r"):
-            print(("\n" if passing and sys.stdout.isatty() else "") + text, flush=True)
-            passing = False
-        elif sys.stdout.isatty():
-            print(f"\r{text[:-1]:<60}", end="", flush=True)
-            passing = True
-        elif time.monotonic() - shown >= _PAUSE:
-            print(text[:-1], flush=True)
-            shown = time.monotonic()
-
-    return tell
-
-
-def _teller_of(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """Return the function that prints messages in the form that was asked for."""
-    return _tell_in_json if arguments.json else teller()
+def _telling(arguments: argparse.Namespace) -> AbstractContextManager[Callable[[str], None]]:
+    """Return a context whose function prints messages in the form that was asked for."""
+    return nullcontext(_tell_in_json) if arguments.json else telling(f"fetching {arguments.name}")
 
 
 def _tell_in_json(text: str) -> None:

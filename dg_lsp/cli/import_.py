@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dg_lsp.checkpoints import is_hub_name
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.waiting import telling
 from dg_lsp.settings import UsageError
 
 
@@ -36,10 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"there is no file or folder {arguments.source}; name a directory, a GGUF file, or OWNER/NAME of the hub"
         )
-    print("importing torch", flush=True)
-    from dg_lsp.training.importing import import_checkpoint
-
     about = {"licence": arguments.licence} if arguments.licence else {}
-    import_checkpoint(arguments.source, arguments.out, about, lambda text: print(text, flush=True))
+    with telling(f"importing {arguments.source}") as tell:
+        tell("importing torch")
+        from dg_lsp.training.importing import import_checkpoint
+
+        import_checkpoint(arguments.source, arguments.out, about, tell)
     print(f"Use it with --checkpoint {arguments.out.absolute()}.")
     return 0

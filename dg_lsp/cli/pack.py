@@ -4,11 +4,13 @@ import argparse
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dg_lsp.checkpoints import ABOUT, MANIFEST, CheckpointError, folder_of, pinned, read_about
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.waiting import telling
 from dg_lsp.settings import UsageError
 
 
@@ -55,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"{source} has no config.json, so there is nothing to pack; name a folder, or fetch it first"
         )
-    print("importing torch", flush=True)
     to.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=".dg-lsp-", suffix=".part", dir=to.parent))
     try:
         # A folder in it has the rights that the user's other folders have.
         made = part / "made"
         made.mkdir()
-        _pack(arguments, source, made)
+        with telling("importing torch") as tell:
+            _pack(arguments, source, made, tell)
         made.replace(to)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -71,9 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
+def _pack(arguments: argparse.Namespace, source: Path, to: Path, tell: Callable[[str], None]) -> None:
     """Write the packed checkpoint of `source` to the folder `to`."""
-    from dg_lsp.cli.fetch import teller
+    tell("importing torch")
     from dg_lsp.model.manifest import LOADED, compare, entry_of, listed, verify, write_manifest
     from dg_lsp.model.networks.compressed import is_compressed
     from dg_lsp.model.networks.loading import kind_of
@@ -81,7 +83,7 @@ def _pack(arguments: argparse.Namespace, source: Path, to: Path) -> None:
     from dg_lsp.model.networks.streaming import files_of, quantised_size
     from dg_lsp.training.fetching import Rate, check_room
 
-    tell, pin = teller(), pinned(arguments.checkpoint)
+    pin = pinned(arguments.checkpoint)
     kind = "packed" if is_packed(source) else "quantised" if is_compressed(source) else kind_of(source)
     if kind != "diffusion_gemma":
         raise CheckpointError(

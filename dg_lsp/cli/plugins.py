@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from argparse import ArgumentTypeError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,16 @@ _MISSING = {
     "`.venv/bin/dg-lsp editor install vscode`; `make wheel` builds a wheel that has it",
     "nvim": "this dg-lsp has no Neovim plug-in; reinstall it",
 }
+
+
+def editor_of(name: str) -> str:
+    """Return `name` if there is a plug-in for the editor of that name; raise ArgumentTypeError if there is none."""
+    if name not in EDITORS:
+        raise ArgumentTypeError(
+            f"there is no plug-in for {name!r}, only for {' and '.join(EDITORS)}; other editors run dg-lsp --stdio by "
+            "their own language client, as the pages in docs/editors describe"
+        )
+    return name
 
 
 def plugin_of(editor: str, program: str | None = None) -> "Neovim | VSCode":

@@ -88,9 +88,14 @@ def cursor_of(target: Target, document: Document) -> int:
         raise UsageError(
             f"{target.path} ends at line {len(document.line_starts)}, so there is no line {target.line}"
         )
-    # A column past the end of a line is its end.
-    column = 1_000_000_000 if target.column is None else target.column - 1
-    return document.offset(target.line - 1, column, "utf-32")
+    end = document.line_end(target.line - 1)
+    if target.column is None:
+        return end
+    if target.column - 1 > (last := document.position(end, "utf-32")[1]):
+        raise UsageError(
+            f"line {target.line} of {target.path} ends at column {last + 1}, so there is no column {target.column}"
+        )
+    return document.offset(target.line - 1, target.column - 1, "utf-32")
 
 
 def check_wanted(path: Path, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dg_lsp.cli.options import explain, say
-from dg_lsp.cli.waiting import Waiting
+from dg_lsp.cli.waiting import Waiting, telling
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.languages.language import known_languages
 
@@ -123,7 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "--repo measures how a checkpoint denoises, which --drafts does not train; leave one out"
         )
-    import torch
+    with Waiting("importing torch"):
+        import torch
 
     torch.set_num_threads(arguments.threads)
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -143,7 +144,8 @@ def beginning(checkpoint: str, out: Path) -> Path:
         return base
     imported = out / "imported"
     if not (imported / MANIFEST).exists():
-        import_checkpoint(str(base), imported, progress=lambda text: print(text, flush=True))
+        with telling(f"importing {checkpoint}") as tell:
+            import_checkpoint(str(base), imported, progress=tell)
     return imported
 
 
@@ -152,29 +154,34 @@ def _adapt(arguments: argparse.Namespace, base: Path) -> int:
 
     1. List the repository's files, a fifth held out.  2. Fill holes in these.  3. Train.  4. Fill them again.
     """
-    from dg_lsp.bench import adapted
-    from dg_lsp.bench.lists import choose
-    from dg_lsp.bench.score import as_text, make_report
-    from dg_lsp.training.trainer import Trainer
+    with Waiting("reading the repository"):
+        from dg_lsp.bench import adapted
+        from dg_lsp.bench.lists import choose
+        from dg_lsp.bench.score import as_text, make_report
+        from dg_lsp.training.trainer import Trainer
 
-    # 1.
-    held = adapted.prepare(arguments.repo, base, arguments.out)
-    cases = choose(held, adapted.KINDS, arguments.cases, 0)
+        # 1.
+        held = adapted.prepare(arguments.repo, base, arguments.out)
+        cases = choose(held, adapted.KINDS, arguments.cases, 0)
     if not cases:
         raise UsageError("the held-out files hold nothing to measure on; name a larger --repo")
     # 2.
-    found = [*(before := adapted.scores(str(base), cases, "before"))]
+    with Waiting("measuring before the training"):
+        before = adapted.scores(str(base), cases, "before")
     # 3. All weights of a small network are trained, and an adapter of a large one.
     rank = adapted.rank_for(base, arguments.lora)
     rates = adapted.LORA_RATES if rank else adapted.RATES
     recipe = replace(
         recipe_of(arguments), rates=rates, warm=20, rank=rank, infill=adapted.INFILL, onward=False
     )
-    take_steps(Trainer(arguments.out, recipe, base), arguments)
+    with Waiting("preparing the training"):
+        trainer = Trainer(arguments.out, recipe, base)
+    take_steps(trainer, arguments)
     # 4.
     to = str((arguments.export or arguments.out / "export").absolute())
-    found += (after := adapted.scores(to, cases, "then"))
-    print(as_text(make_report(found, Settings(checkpoint=to)) | {"files_skipped": []}))
+    with Waiting("measuring after the training"):
+        after = adapted.scores(to, cases, "then")
+    print(as_text(make_report([*before, *after], Settings(checkpoint=to)) | {"files_skipped": []}))
     print(adapted.verdict(before, after))
     print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
     return 0
@@ -190,11 +197,14 @@ def _learn(arguments: argparse.Namespace, base: Path) -> int:
     from dg_lsp.training.trainer import Trainer
 
     if not (arguments.out / "tokenizer.json").exists():
-        print("gathering the corpus", flush=True)
-        files, sources = gather_folders(arguments.source)
-        if not files:
-            raise UsageError("the folders of --source hold no code that somebody wrote by hand; name others")
-        write_corpus(arguments.out, files, sources, Tokenizer.from_file(str(base / "tokenizer.json")))
+        with telling("gathering the corpus") as tell:
+            tell("gathering the corpus")
+            files, sources = gather_folders(arguments.source)
+            if not files:
+                raise UsageError(
+                    "the folders of --source hold no code that somebody wrote by hand; name others"
+                )
+            write_corpus(arguments.out, files, sources, Tokenizer.from_file(str(base / "tokenizer.json")))
     rank = adapted.rank_for(base, arguments.lora)
     if arguments.drafts:
         rank = DRAFT_RANK if arguments.lora is None else arguments.lora
@@ -203,7 +213,9 @@ def _learn(arguments: argparse.Namespace, base: Path) -> int:
     else:
         recipe = recipe_of(arguments)
         recipe = replace(recipe, rank=rank, rates=adapted.LORA_RATES) if rank else recipe
-    take_steps(Trainer(arguments.out, recipe, base), arguments)
+    with Waiting("preparing the training"):
+        trainer = Trainer(arguments.out, recipe, base)
+    take_steps(trainer, arguments)
     return 0
 
 
@@ -239,11 +251,13 @@ def take_steps(trainer: "Trainer", arguments: argparse.Namespace) -> None:
     from dg_lsp.training import loop
 
     if arguments.resume or arguments.export:
-        trainer.restore()
+        with Waiting("reading the state"):
+            trainer.restore()
     if not arguments.export:
         with loop.caught_signals() as received, Waiting("training") as line:
             loop.train(trainer, received, _teller(line))
-    trainer.export(arguments.export or trainer.out / "export")
+    with Waiting("exporting"):
+        trainer.export(arguments.export or trainer.out / "export")
 
 
 def _share(text: str) -> float:

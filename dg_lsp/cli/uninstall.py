@@ -12,24 +12,23 @@ from pathlib import Path
 from dg_lsp.checkpoints import OFFERED, data_folder, folder_of
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.resident import stop_at
-from dg_lsp.engine.runtime import runtime_directory, sockets
+from dg_lsp.engine.runtime import LOADING, is_of_engine, runtime_directory, sockets
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.model.manifest import record_file
 from dg_lsp.processes import find_program
 from dg_lsp.server import counts
 from dg_lsp.settings import UsageError
 
-_RUNTIME = "sockets, locks and logs of engines"
-_OF_ENGINES = (".sock", ".lock", ".start", ".log")
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A folder that dg-lsp has written. what: its contents, in words."""
+    """A folder that dg-lsp has written. what: its contents, in words. files: those of dg-lsp in it; () for all."""
 
     what: str
     folder: Path
+    files: tuple[Path, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or with --yes remove; return the exit code."""
     found = list(_checkpoint(arguments.name) if arguments.name else _folders())
     for kept in found:
-        print(f"{_size(kept.folder) / 1e6:8.1f} MB  {kept.what}: {kept.folder}")
-    plugged = [] if arguments.name else list(_plugged())
+        print(f"{_size(kept) / 1e6:8.1f} MB  {kept.what}: {kept.folder}")
+    with Waiting("asking the editors"):
+        plugged = [] if arguments.name else list(_plugged())
     for plugin in plugged:
         print(f"             plug-in: {plugin.place}")
     if not found and not plugged:
@@ -61,12 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
     elif not arguments.yes:
         print("Nothing was removed. --yes removes all of this.")
     else:
-        # An engine has the files of its checkpoint open.
-        asyncio.run(_stop_engines())
-        for plugin in plugged:
-            print(plugin.remove())
-        for kept in found:
-            _remove(kept)
+        with Waiting("removing"):
+            # An engine has the files of its checkpoint open.
+            asyncio.run(_stop_engines())
+            for plugin in plugged:
+                print(plugin.remove())
+            for kept in found:
+                _remove(kept)
         print("All of this is removed.")
     if not arguments.name:
         print(_last_step())
@@ -87,9 +88,12 @@ def _folders() -> Iterator[Kept]:
         ("cache", record_file().parent),
         ("counts of use", counts.path().parent),
     ]
-    with suppress(EngineError):
-        places.append((_RUNTIME, runtime_directory()))
     yield from (Kept(what, folder) for what, folder in places if folder.is_dir() and any(folder.iterdir()))
+    with suppress(EngineError):
+        # DG_LSP_RUNTIME_DIR may name a folder that holds other files, too.
+        folder = runtime_directory()
+        if files := [path for path in folder.iterdir() if is_of_engine(path) or path.name == LOADING]:
+            yield Kept("sockets, locks and logs of engines", folder, tuple(files))
 
 
 def _plugged() -> Iterator[plugins.Neovim | plugins.VSCode]:
@@ -110,23 +114,21 @@ async def _stop_engines() -> None:
 
 
 def _remove(kept: Kept) -> None:
-    """Remove a folder with its contents; of a link only the link, and of the engines' folder only their files."""
+    """Remove a folder with its contents, or only its files of dg-lsp; of a link only the link."""
     if kept.folder.is_symlink():
         kept.folder.unlink()
-    elif kept.what == _RUNTIME:
-        # DG_LSP_RUNTIME_DIR may name a folder that holds other files, too.
-        for path in kept.folder.iterdir():
-            if path.suffix in _OF_ENGINES:
-                path.unlink(missing_ok=True)
+    elif kept.files:
+        for path in kept.files:
+            path.unlink(missing_ok=True)
         with suppress(OSError):
             kept.folder.rmdir()
     else:
         shutil.rmtree(kept.folder)
 
 
-def _size(folder: Path) -> int:
-    """Return the bytes of the files in `folder`."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+def _size(kept: Kept) -> int:
+    """Return the bytes of the files of dg-lsp in a folder."""
+    return sum(path.lstat().st_size for path in kept.files or kept.folder.rglob("*") if path.is_file())
 
 
 def _last_step() -> str:

@@ -1,6 +1,10 @@
 """A line in a terminal that moves while the user waits: what runs, and for how many seconds. Elsewhere nothing."""
 
+import math
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -9,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from dg_lsp.cli.shown import shown
 
 _REPAINTS = 4  # a second
+_PAUSE = 10.0  # seconds between two passing messages in a file
 
 
 class Waiting:
@@ -25,6 +30,8 @@ class Waiting:
             console=console,
             transient=True,
             refresh_per_second=_REPAINTS,
+            # What goes to another program does not go to the terminal instead.
+            redirect_stdout=sys.stdout.isatty(),
             disable=not sys.stderr.isatty() or console.is_dumb_terminal,
         )
         self._task = self._line.add_task(shown(what), total=None)
@@ -48,9 +55,33 @@ class Waiting:
 
     def __enter__(self) -> "Waiting":
         self._line.start()
+        if self.moves:
+            # A process that is killed meanwhile leaves the terminal as it was.
+            self._line.console.show_cursor(True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+@contextmanager
+def telling(what: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that prints messages, while a terminal shows `what`, then the last one, on the line that moves.
+
+    A message that ends in a carriage return passes: a terminal shows it on that line only, and where there is none it
+    is printed if the last passing one was ten seconds ago.
+    """
+    printed = -math.inf
+    with Waiting(what) as line:
+
+        def tell(text: str) -> None:
+            nonlocal printed
+            passing, now = text.endswith("\r"), time.monotonic()
+            line.say(text.removesuffix("\r"))
+            if not passing or (not line.moves and now - printed >= _PAUSE):
+                print(text.removesuffix("\r"), flush=True)
+                printed = now if passing else printed
+
+        yield tell

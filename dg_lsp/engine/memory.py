@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from dg_lsp.checkpoints import CheckpointError, network_in
 from dg_lsp.engine.client import running
-from dg_lsp.engine.runtime import runtime_directory
+from dg_lsp.engine.runtime import LOADING, runtime_directory
 from dg_lsp.filling.engine import EngineError
 
 _LONGEST = 600.0  # seconds that a network may take to be loaded
@@ -38,7 +38,7 @@ def loading(progress: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """
     with ExitStack() as held:
         with suppress(EngineError, OSError):
-            lock = FileLock(runtime_directory() / "loading.lock", thread_local=False)
+            lock = FileLock(runtime_directory() / LOADING, thread_local=False)
             try:
                 held.enter_context(lock.acquire(blocking=False))
             except Timeout:

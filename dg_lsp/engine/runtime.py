@@ -14,10 +14,14 @@ import stat
 import struct
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.wire import WIRE
@@ -26,6 +30,9 @@ from dg_lsp.settings import RUNTIME_DIR, Settings, is_foreign, path_of
 
 _GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # one of them is there where torch can see a GPU
 _LOG_BYTES = 1 << 20  # a longer log is written from its beginning
+LOADING = "loading.lock"  # held by the engine that loads a model
+_FILE = re.compile(r"\d+-[0-9a-f]{10}-\w+(?:-\d+)?\.(?:sock|lock|start|log)")
+_OLD = 7 * 86_400  # seconds after which the files of an engine that does not run are removed
 _LONGEST = 100  # bytes of a socket's path; every system accepts as many
 
 
@@ -89,6 +96,27 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
             f"the engine's folder {path} cannot be used ({reason}); set DG_LSP_RUNTIME_DIR to another"
         ) from error
     return path
+
+
+def is_of_engine(path: Path) -> bool:
+    """Return whether `path` is named as a file of an engine; the folder may hold files of others."""
+    return _FILE.fullmatch(path.name) is not None
+
+
+def remove_old() -> None:
+    """Remove the files of engines that have not been started for a week and do not run."""
+    found: dict[Path, list[Path]] = {}
+    for path in filter(is_of_engine, runtime_directory().iterdir()):
+        found.setdefault(path.with_suffix(".sock"), []).append(path)
+    for socket_path, files in found.items():
+        address = Address(socket_path, "")
+        with suppress(OSError, Timeout):
+            if max(file.stat().st_mtime for file in files) > time.time() - _OLD:
+                continue
+            # Nobody starts it meanwhile: who waits for a lock whose file is gone makes a new one.
+            with FileLock(address.start_lock, timeout=0), FileLock(address.lock, timeout=0):
+                for file in (address.socket, address.log, address.lock, address.start_lock):
+                    file.unlink(missing_ok=True)
 
 
 def shorten(log: int) -> None:

@@ -214,6 +214,10 @@ def load_tokenizer(name: str) -> Checkpoint:
         CheckpointError: one of the two is missing, or is none of DiffusionGemma.
     """
     path = find_directory(name)
+    if network_in(path).suffix == ".gguf":
+        raise CheckpointError(
+            f"{name} is a GGUF file, which has no tokenizer of DiffusionGemma; name the checkpoint that the server runs"
+        )
     with refusing(path):
         kind = read_json(path / "config.json").get("model_type")
         if kind != GEMMA:

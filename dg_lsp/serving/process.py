@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.local import ForeignEngine, LocalEngine
-from dg_lsp.engine.runtime import Address, address_of, is_own, shorten
+from dg_lsp.engine.runtime import Address, address_of, is_own, remove_old, shorten
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import config_of, make_app
@@ -54,6 +54,8 @@ def run_engine(settings: Settings, named: Path | None = None) -> int:
     except Timeout:
         _log.info("another process is this engine already")
         return TAKEN
+    with suppress(EngineError, OSError):
+        remove_old()
     # Listen, so that clients can follow the loading. The holder of the lock may replace a socket that is left over.
     listening = _listen(address.socket)
     identity = address.socket.stat().st_ino

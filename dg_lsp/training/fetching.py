@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from filelock import FileLock, Timeout
+from rich.progress import Progress as Bar
 
 from dg_lsp.settings import UsageError
 
 # Called with each message. One that ends in "\r" is replaced by the next one, where a terminal can do so.
 Progress = Callable[[str], None]
 PIECE = 1 << 20  # bytes that are copied or hashed at a time
+_PERIOD = 30.0  # seconds over which the speed of a download is measured
 _SETTLED = 2.0  # seconds before the speed of a download says how long the rest takes
 
 
@@ -81,20 +83,28 @@ def is_right(file: Path, size: int, sha256: str) -> bool:
 
 
 class Rate:
-    """Measure the speed of a download of `total` bytes, of which `done` were there at the beginning."""
+    """Measure the speed of a download of `total` bytes, of which `done` were there at the beginning.
+
+    It is that of the last half minute, so that a line that stands still is seen.
+    """
 
     def __init__(self, total: int, done: int) -> None:
-        self._total, self._first, self._began = total, done, time.monotonic()
+        self._bar = Bar(disable=True, speed_estimate_period=_PERIOD, get_time=_now)
+        self._bar.advance(self._bar.add_task("", total=total, completed=done), 0)
 
     def describe(self, done: int) -> str:
         """Return how far it is once `done` bytes are there, such as "120 of 1117 MB, 8.1 MB/s, 2:03 left".
 
         The first seconds, in which little has come, give the amount alone.
         """
-        passed = time.monotonic() - self._began
-        amount = f"{done / 1e6:.0f} of {self._total / 1e6:.0f} MB"
-        if passed < _SETTLED or done <= self._first:
+        (task,) = self._bar.tasks
+        self._bar.advance(task.id, done - task.completed)
+        amount = f"{done / 1e6:.0f} of {(task.total or 0) / 1e6:.0f} MB"
+        if (task.elapsed or 0) < _SETTLED or not task.speed or task.time_remaining is None:
             return amount
-        speed = (done - self._first) / passed
-        left = int((self._total - done) / speed)
-        return f"{amount}, {speed / 1e6:.1f} MB/s, {left // 60}:{left % 60:02} left"
+        left = int(task.time_remaining)
+        return f"{amount}, {task.speed / 1e6:.1f} MB/s, {left // 60}:{left % 60:02} left"
+
+
+def _now() -> float:
+    return time.monotonic()

@@ -16,11 +16,12 @@ import pytest
 from dg_lsp.checkpoints import CheckpointError, find_directory
 from dg_lsp.cli import engine
 from dg_lsp.cli.main import COMMANDS, main
-from dg_lsp.cli.target import Target, parse_target, replace_file
+from dg_lsp.cli.target import Target, cursor_of, parse_target, replace_file
 from dg_lsp.engine import team
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import UsageError
+from dg_lsp.text.documents.document import read_document
 from dg_lsp.text.messages import Fill, Infill, Status
 from tests import scripts
 
@@ -88,6 +89,29 @@ def test_a_target_is_a_path_and_a_place(text, target):
 def test_what_is_no_target_is_refused(text):
     with pytest.raises(UsageError):
         parse_target(text)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+def test_a_column_after_the_end_of_its_line_is_an_error(capsys, tmp_path, ending):
+    file = tmp_path / "a.py"
+    file.write_bytes(f"# größe\nx = 1\ny = 𝔘{ending}".encode())
+    for place, last in (("1", 8), ("2", 6), ("3", 6)):
+        for column in (last + 1, 999):
+            assert main(["fill", f"{file}:{place}:{column}"]) == 2
+            said = f"line {place} of {file} ends at column {last}, so there is no column {column}"
+            assert said in capsys.readouterr().err
+        document = read_document(file)
+        assert cursor_of(Target(file, int(place), last), document) == document.line_end(int(place) - 1)
+        assert cursor_of(Target(file, int(place)), document) == document.line_end(int(place) - 1)
+
+
+@pytest.mark.parametrize("words", [["editor", "install", "emacs"], ["doctor", "--editor", "helix"]])
+def test_an_editor_without_a_plug_in_is_told_its_page(capsys, words):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    err = capsys.readouterr().err
+    assert end.value.code == 2 and f"no plug-in for '{words[-1]}', only for vscode and nvim" in err
+    assert "docs/editors" in err
 
 
 @pytest.mark.parametrize("place", ["::add", ":4", ":6", ":6:7"])

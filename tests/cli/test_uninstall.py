@@ -21,8 +21,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(plugins, "PROGRAMS", ())
     for name in (
         *("share/dg-lsp/coder/net.gguf", "share/dg-lsp/small/net.gguf", "share/dg-lsp/picked.txt"),
-        *("cache/dg-lsp/verified.json", "state/dg-lsp/use.json", "run/5-0123.log", "run/5-0123.lock"),
-        *("share/other/file", "cache/other/file", "run/notes.txt"),
+        *(
+            "cache/dg-lsp/verified.json",
+            "state/dg-lsp/use.json",
+            "run/5-0123456789-cpu.log",
+            "run/5-0123456789-cpu.lock",
+        ),
+        *("share/other/file", "cache/other/file", "run/notes.txt", "run/build.log"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
@@ -47,9 +52,8 @@ def test_without_yes_it_lists_and_removes_nothing(home: Path, capsys: pytest.Cap
 
 def test_with_yes_all_of_it_goes_and_nothing_else(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["uninstall", "--yes"]) == 0
-    assert files(home) == {"share/other/file", "cache/other/file", "run/notes.txt"}
+    assert files(home) == {"share/other/file", "cache/other/file", "run/notes.txt", "run/build.log"}
     capsys.readouterr()
-    (home / "run/notes.txt").unlink()
     assert main(["uninstall", "--yes"]) == 0
     assert "has written nothing" in capsys.readouterr().out
 

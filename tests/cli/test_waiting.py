@@ -55,6 +55,39 @@ def test_a_pipe_and_a_dumb_terminal_get_nothing_of_it() -> None:
     assert "filling" not in in_terminal(PROGRAM, TERM="dumb")
 
 
+def test_what_goes_to_another_program_does_not_go_to_the_terminal() -> None:
+    program = PROGRAM.replace(", file=sys.stderr, flush=True", "").replace("1.4", "0.1")
+    outer = """import subprocess, sys
+done = subprocess.run([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE)
+sys.exit(done.stdout != b"dg-lsp: a sentence\\n")"""
+    assert "dg-lsp: a sentence" not in in_terminal(outer.replace("PROGRAM", repr(program)))
+
+
+TELLING = """
+import time
+from dg_lsp.cli.waiting import telling
+with telling("fetching coder") as tell:
+    tell("fetching coder from the hub")
+    for number in range(8):
+        tell(f"{number} of 8 MB\\r")
+        time.sleep(0.15)
+    tell("comparing it with its hash")
+"""
+
+
+def test_a_message_that_passes_is_on_the_line_that_moves_alone() -> None:
+    said = in_terminal(f"import sys\nsys.stdout = sys.stderr\n{TELLING}")
+    assert "4 of 8 MB" in said and "\n7 of 8 MB" not in said and "comparing it with its hash\r\n" in said
+
+
+def test_a_pipe_gets_a_message_that_passes_each_ten_seconds_at_most() -> None:
+    done = subprocess.run([sys.executable, "-c", TELLING], capture_output=True, text=True, check=True)
+    assert (
+        done.stdout == "fetching coder from the hub\n0 of 8 MB\ncomparing it with its hash\n"
+        and not done.stderr
+    )
+
+
 def test_an_interrupt_leaves_the_terminal_clean() -> None:
     program = PROGRAM.replace("    time.sleep(1.4)", "    raise SystemExit(0)")
     said = in_terminal(program)

@@ -4,9 +4,11 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine import runtime
@@ -123,6 +125,28 @@ def test_on_macos_the_process_and_the_user_at_the_other_end_are_known(
     monkeypatch.setattr(sys, "platform", "darwin")
     assert runtime.peer(_MacSocket()) == (4321, 501)
     assert runtime.is_own(_MacSocket()) is (os.getuid() == 501)
+
+
+def test_the_files_of_engines_that_ran_a_week_ago_are_removed_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DG_LSP_RUNTIME_DIR", str(tmp_path))
+    kinds = (".log", ".lock", ".start", ".sock")
+    engines = {
+        what: tmp_path / f"13-{number:010x}-cpu-4" for number, what in enumerate(("old", "new", "runs"))
+    }
+    others = [tmp_path / "build.log", tmp_path / "13-notes.log", tmp_path / "loading.lock"]
+    old = time.time() - 8 * 86_400
+    for file in (*others, *(engine.with_suffix(kind) for engine in engines.values() for kind in kinds)):
+        file.touch()
+        os.utime(file, (old, old))
+    os.utime(engines["new"].with_suffix(".log"))
+    with FileLock(engines["runs"].with_suffix(".lock")):
+        os.utime(engines["runs"].with_suffix(".lock"), (old, old))
+        runtime.remove_old()
+        left = {path for path in tmp_path.iterdir() if path.suffix in kinds}
+    kept = {engine.with_suffix(kind) for what, engine in engines.items() for kind in kinds if what != "old"}
+    assert left == {*others, *kept}
 
 
 def test_what_an_engine_that_was_killed_leaves_is_no_engine(

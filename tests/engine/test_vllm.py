@@ -55,6 +55,17 @@ def model() -> Checkpoint:
     return load_tokenizer(EMBEDDED)
 
 
+def test_a_gguf_file_has_no_tokenizer_of_a_vllm_server(tmp_path: Path) -> None:
+    (tmp_path / "net.gguf").write_bytes(b"GGUF")
+    for name in (str(tmp_path), str(tmp_path / "net.gguf")):
+        settings = Settings(checkpoint=name, engine_url="vllm+http://127.0.0.1:1")
+        with pytest.raises(
+            EngineError, match=r"a GGUF file.*; name the checkpoint that the server runs"
+        ) as told:
+            VllmEngine(settings)
+        assert "fetch the checkpoint again" not in str(told.value)
+
+
 def with_server(
     server: FakeVllm, folder: Path, work: Callable[[VllmEngine], Awaitable[None]], **settings: Any
 ) -> None:

@@ -101,10 +101,10 @@ def server_process(
 ) -> Iterator[tuple[Team, subprocess.Popen[str]]]:
     """A server with its files in `folder`, as a process of its own, over TLS, with so many `descriptors`."""
     # A server that is started again has the token that its clients know.
-    file = folder / "token"
-    if not file.exists():
-        file.write_text(make_token(folder / "tokens", "alice"))
-    token = file.read_text()
+    kept = folder / "token"
+    if not kept.exists():
+        kept.write_text(make_token(folder / "tokens", "alice"))
+    token = kept.read_text()
     certificate, key = folder / "cert.pem", folder / "key.pem"
     if not certificate.exists():
         certificate_in(folder)

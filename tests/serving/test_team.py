@@ -149,33 +149,31 @@ def test_beyond_this_machine_it_wants_tls_and_tokens(host: str, tmp_path: Path) 
 def broken(folder: Path, what: str) -> str:
     """Break the certificate or the key in `folder` in a way, and return what the message must say."""
     certificate, key = certificate_in(folder)
+    said = "name a certificate and its key as PEM files"
     match what:
         case "no certificate":
             certificate.unlink()
-            return f"--certificate {certificate} cannot be read (No such file or directory)"
+            said = f"--certificate {certificate} cannot be read (No such file or directory)"
         case "no key":
             key.unlink()
-            return f"--key {key} cannot be read (No such file or directory)"
+            said = f"--key {key} cannot be read (No such file or directory)"
         case "a folder":
             key.unlink()
             key.mkdir()
-            return f"--key {key} cannot be read (Is a directory)"
+            said = f"--key {key} cannot be read (Is a directory)"
         case "not PEM":
             certificate.write_bytes(b"\0nonsense")
-            return "name a certificate and its key as PEM files"
         case "an empty key":
             key.write_bytes(b"")
-            return "name a certificate and its key as PEM files"
         case "another's key":
             mine = certificate.read_bytes()
             certificate_in(folder)
             certificate.write_bytes(mine)
-            return "name a certificate and its key as PEM files"
-        case _:
-            assert what == "a password"
+        case "a password":
             locked = ["openssl", "ec", "-in", str(key), "-aes256", "-passout", "pass:x", "-out", str(key)]
             subprocess.run(locked, check=True, capture_output=True)
-            return f"openssl pkey -in {key} writes it without"
+            said = f"openssl pkey -in {key} writes it without"
+    return said
 
 
 @pytest.mark.parametrize(
@@ -186,7 +184,9 @@ def test_a_certificate_that_cannot_be_used_ends_it_before_it_listens(
 ) -> None:
     said = broken(tmp_path, what)
     make_token(tmp_path / "tokens", "alice")
-    given = [f"--{name}={tmp_path / file}" for name, file in (("certificate", "cert.pem"), ("key", "key.pem"))]
+    given = [
+        f"--{name}={tmp_path / file}" for name, file in (("certificate", "cert.pem"), ("key", "key.pem"))
+    ]
     command = ["serve-engine", f"--tokens={tmp_path / 'tokens'}", "--port=0", "--checkpoint=scripted", *given]
     assert main(command) == 2
     err = capfd.readouterr().err

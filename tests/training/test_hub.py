@@ -113,7 +113,7 @@ def test_one_file_of_a_repository_is_fetched_if_it_is_named(hub: Hub) -> None:
     for name in ("a-q4.gguf", "q8/b.gguf"):
         hub.asked.clear()
         done = fetch("--file", name)
-        assert done.returncode == 0 and "cannot be run" in done.stdout, done.stderr
+        assert done.returncode == 1 and "cannot be run" in done.stdout, done.stderr
         assert {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path} == {Path(name).name}
         path = find_directory(NAME)
         assert path.read_bytes() == made[name] and path.name == Path(name).name
@@ -122,7 +122,7 @@ def test_one_file_of_a_repository_is_fetched_if_it_is_named(hub: Hub) -> None:
         assert "is already fetched, at" in fetch("--file", name).stdout
     # Another file of the same name is another checkpoint, for an engine, too.
     before = digest_of(NAME)
-    assert fetch("--file", "a-q4.gguf").returncode == 0 and digest_of(NAME) != before
+    assert fetch("--file", "a-q4.gguf").returncode == 1 and digest_of(NAME) != before
     assert fetch("--file", "model.safetensors").returncode == 0
     folder = find_directory(NAME)
     pin = pinned(NAME)

@@ -290,3 +290,20 @@ def test_a_rate_tells_no_time_left_in_its_first_seconds(monkeypatch: pytest.Monk
     rate = Rate(1_117_000_000, 734_000_000)
     monkeypatch.setattr(time, "monotonic", lambda: 100.5)
     assert rate.describe(734_020_000) == "734 of 1117 MB"
+
+
+def test_a_rate_is_that_of_the_last_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    rate, done = Rate(10_000_000_000, 0), 0
+    for _ in range(60):
+        now, done = now + 1, done + 100_000_000
+        rate.describe(done)
+    for _ in range(60):
+        now, done = now + 1, done + 10_000_000
+        rate.describe(done)
+    assert rate.describe(done) == "6600 of 10000 MB, 10.0 MB/s, 5:40 left"
+    for _ in range(40):
+        now += 1
+        said = rate.describe(done)
+    assert said == "6600 of 10000 MB"

@@ -14,12 +14,14 @@ from importlib import resources
 from dg_lsp.checkpoints import better_than
 from dg_lsp.cli.fill import add_engine, engine_of
 from dg_lsp.cli.options import explain, settings_of
-from dg_lsp.cli.screen import screen_of, visible
+from dg_lsp.cli.screen import Screen, screen_of, visible
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.choice import room_for
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import Gap, find_gap
 from dg_lsp.text.gaps.gap import apply_edit
+from dg_lsp.text.messages import Draft
 
 _WORDS = """\
 Gaps of a small file, cut out one at a time. The model sees the rest of the file, and not the text that was in the gap.
@@ -75,15 +77,21 @@ def cuts(source: str) -> Iterator[Cut]:
 async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int, int, int]:
     """Fill each of `todo` and print it; how many were filled, how many as they were, how many there are."""
     settings, filled, same = settings_of(arguments), 0, 0
-    engine = await asyncio.to_thread(engine_of, arguments)
+    with Waiting("loading the model"):
+        engine = await asyncio.to_thread(engine_of, arguments)
     try:
         for cut in todo:
             document = Document("dogs.py", "python", 0, (cut.before + cut.after).encode())
             gap = find_gap(document, len(cut.before.encode()))
             screen = screen_of(document, gap)
-            # Where nothing can be repainted, a picture of each step would fill pages.
-            show = screen.show if screen.moves else lambda _: None
-            with closing(screen):
+            with closing(screen), Waiting(f"filling a gap, {gap.kind.replace('_', ' ')}") as line:
+
+                def show(draft: Draft, screen: Screen = screen, line: Waiting = line) -> None:
+                    # Where nothing can be repainted, a picture of each step would fill pages.
+                    if screen.moves and draft.runs:
+                        line.stop()
+                        screen.show(draft)
+
                 outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=show))
             text = filling_of(cut, document, outcome)
             print(summary_of(cut, gap, outcome, text), end="\n\n" if screen.moves else "\n", flush=True)

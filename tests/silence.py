@@ -1,0 +1,103 @@
+"""How long a command is silent in a terminal: `python -m tests.silence` runs each command and prints a table."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.processes import own_runtime
+
+LONGEST = 2.0  # seconds that an idle machine allows
+_STUB = 'def add(first, second):\n    """Return the sum of two numbers."""\n    raise NotImplementedError\n'
+
+
+def silence_of(
+    command: Sequence[str], environment: Mapping[str, str], ended: Callable[[bytes], bool] = lambda _: False
+) -> tuple[float, bytes]:
+    """Run `dg-lsp` with the words `command` in a terminal; return its longest silence in seconds, and all it wrote.
+
+    ended: gets what was written so far, and returns whether the command is to be ended.
+    """
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "dg_lsp", *command],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said, longest, last = bytearray(), 0.0, time.monotonic()
+    try:
+        while child.poll() is None or select.select([ours], [], [], 0)[0]:
+            if select.select([ours], [], [], 0.05)[0]:
+                try:
+                    said += os.read(ours, 65536)
+                except OSError:
+                    break
+                longest, last = max(longest, time.monotonic() - last), time.monotonic()
+            if ended(bytes(said)):
+                child.terminate()
+    finally:
+        longest = max(longest, time.monotonic() - last)
+        child.kill()
+        child.wait()
+        os.close(ours)
+    return longest, bytes(said)
+
+
+def commands(folder: Path, checkpoint: str) -> dict[str, list[str]]:
+    """Return the commands of the table, by name, with their files in `folder`."""
+    (folder / "a.py").write_text(_STUB)
+    (folder / "code").mkdir(exist_ok=True)
+    for number in range(20):
+        (folder / f"code/m{number}.py").write_text(
+            _STUB.replace("raise NotImplementedError", "return first + second")
+        )
+    source, out = str(folder / "a.py::add"), str(folder / "out")
+    tokens, model = str(folder / "tokens"), ["--checkpoint", checkpoint]
+    learn = ["train", "--from", "embedded", "--repo", str(folder / "code"), "--out", out]
+    return {
+        "engine start": ["engine", "start", *model],
+        "engine status": ["engine", "status", *model],
+        "fill": ["fill", source, *model],
+        "trace": ["trace", source, *model],
+        "fill --alone": ["fill", source, "--alone", *model],
+        "engine stop": ["engine", "stop", "--all"],
+        "demo": ["demo", *model],
+        "doctor": ["doctor", *model],
+        "bench": ["bench", "--cases", "2", *model],
+        "train": [*learn, "--steps", "3", "--cases", "2"],
+        "editor list": ["editor", "list"],
+        "editor install": ["editor", "install", "nvim"],
+        "token": ["serve-engine", "token", "alice", "--tokens", tokens],
+        "serve-engine": ["serve-engine", "--tokens", tokens, "--port", "0", *model],
+        "uninstall": ["uninstall"],
+    }
+
+
+def main(names: Sequence[str]) -> int:
+    """Print the longest silence of the commands `names`, else of all; return 1 if one is longer than LONGEST."""
+    checkpoint, worst = os.environ.get("CHECKPOINT", "embedded"), 0.0
+    with tempfile.TemporaryDirectory() as home, own_runtime():
+        for name, command in commands(Path(home), checkpoint).items():
+            if names and name not in names:
+                continue
+            ready = (lambda said: b"ready on" in said) if name == "serve-engine" else (lambda _: False)
+            began = time.monotonic()
+            longest, said = silence_of(command, {"XDG_STATE_HOME": home, "NVIM_APPNAME": "tried"}, ready)
+            worst = max(worst, longest)
+            print(f"{name:<16} {time.monotonic() - began:6.1f} s, silent for {longest:5.2f} s", flush=True)
+            if os.environ.get("SHOW"):
+                print(said[-2000:].decode("utf-8", "replace"))
+    return int(worst > LONGEST)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
