@@ -4,7 +4,7 @@ PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 
-.PHONY: demo check test lint mutants survivors soak oldest ray editors editors-long vsix wheel fix clean
+.PHONY: demo check test lint mutants survivors soak oldest ray editors editors-long vsix wheel release release-check install fix clean
 
 demo: .venv/ready
 	$(BIN)/dg-lsp demo
@@ -78,6 +78,25 @@ editors-long: .venv/ready vsix
 	DG_LSP_KEY_SCRIPTS=1000 DG_LSP_TYPED=2000 $(BIN)/pytest -s --timeout 0 tests/editors/test_vscode_keys.py
 	DG_LSP_WRITTEN=200 $(BIN)/pytest -s --timeout 0 tests/editors/test_written_places.py
 
+# What the examples and hooks tell a stranger to do, done for real in clean roots: some minutes, a gigabyte of downloads.
+# Needs root and debootstrap for the clean roots.
+release-check: .venv/ready wheel
+	$(BIN)/python -m tests.release
+
+# The program for this user, with both plug-ins; without npm, as for bots and servers, without the one for VS Code.
+install: $(if $(shell command -v npm),vsix)
+	PYTHON=$(PYTHON) sh install.sh
+
+# A folder for machines without Node and without torch's own index: `sh release/install.sh` installs from it.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+PYTHONS ?= 3.11 3.12 3.13
+release: wheel
+	mkdir -p release && cp install.sh dist/dg_lsp-*.whl release
+	for version in $(PYTHONS); do \
+	  $(BIN)/python -m pip download --quiet --no-deps --dest release --only-binary :all: --python-version $$version \
+	    --platform manylinux_2_28_x86_64 --index-url $(TORCH_INDEX) --constraint .ci/constraints.txt torch || exit; \
+	done
+
 # The extension for VS Code, checked and packed. Needs npm and Node 20 or newer.
 VSCODE := editors/vscode
 vsix: $(VSCODE)/dg-lsp.vsix
@@ -97,10 +116,13 @@ fix: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# pip shows each download in a terminal, and nothing elsewhere.
 .venv/ready: pyproject.toml .ci/constraints.txt
+	@test -t 1 && echo "making .venv: 90 packages, 1.4 GB of disk with torch's build for a CPU; some minutes" || true
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[dev]'
+	quiet=--quiet; test -t 1 && quiet=; \
+	$(BIN)/python -m pip install $$quiet --constraint .ci/constraints.txt --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-ray dist build mutants .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-oldest .venv-ray dist release build mutants .mypy_cache .ruff_cache .pytest_cache
