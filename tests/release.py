@@ -1,8 +1,8 @@
-"""What the examples and hooks tell a stranger to do, done for real in a clean root: `make release-check`.
+"""What the examples and hooks tell a stranger to do, done for real in clean roots: `make release-check`.
 
-Each check has a root of its own, a Debian with Python and git in which nothing of ours is. There is no container engine
-here, so the steps of the Containerfile run in a chroot. WHEELS may name a folder with a wheel of torch's CPU build, for a
-machine that does not reach torch's own index.
+Each check has a root of its own, a Debian with Python and git and nothing of ours. There is no container engine here, so
+the steps of the Containerfile run in a chroot. WHEELS may name a folder with a wheel of torch's CPU build, for a machine
+that does not reach torch's own index, BASE a root of debootstrap, and MODEL the model that the action fetches.
 """
 
 import json
@@ -73,7 +73,6 @@ class Clean:
         if wheels := os.environ.get("WHEELS"):
             shutil.copytree(wheels, place / "wheels")
         subprocess.run(["mount", "-t", "proc", "proc", place / "proc"], check=True)
-        subprocess.run(["mount", "--bind", "/dev", place / "dev"], check=True)
 
     def run(
         self, words: Sequence[str], environment: Mapping[str, str] | None = None
@@ -109,9 +108,8 @@ class Clean:
         path.write_text(text, encoding="utf-8")
 
     def close(self) -> None:
-        """Take the root away from the system again."""
-        for name in ("proc", "dev"):
-            subprocess.run(["umount", "--lazy", self.place / name], check=False)
+        """Unmount what was mounted; raise CalledProcessError if a process of the root still runs."""
+        subprocess.run(["umount", self.place / "proc"], check=True)
 
 
 def hook_from_clone(root: Clean) -> str:
@@ -188,7 +186,7 @@ def containerfile(root: Clean) -> str:
         else:
             assert word in ("FROM", "EXPOSE"), f"a step that this check does not know: {word}"
     root.script(
-        "mkdir /secrets && dg-lsp serve-engine token alice --tokens /secrets/tokens && cd /secrets && openssl req -x509 "
+        "mkdir /secrets && cd /secrets && dg-lsp serve-engine token alice --tokens tokens && openssl req -x509 "
         "-newkey rsa:2048 -nodes -days 2 -subj /CN=test -keyout key.pem -out cert.pem && chown -R 10001 /secrets",
         environment,
     )
@@ -225,9 +223,16 @@ def main(names: Sequence[str]) -> int:
         return 2
     failed = 0
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
-        base = Path(folder) / "base"
-        command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(base)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        base = Path(os.environ.get("BASE") or f"{folder}/base")
+        if not base.exists():
+            command = [
+                "debootstrap",
+                "--variant=minbase",
+                f"--include={','.join(PACKAGES)}",
+                SUITE,
+                str(base),
+            ]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         for name, check in CHECKS.items():
             if names and name not in names:
                 continue
