@@ -1,8 +1,8 @@
 """What the examples and hooks tell a stranger to do, done for real in clean roots: `make release-check`.
 
-Each check has a root of its own, a Debian with Python and git and nothing of ours. There is no container engine here, so
-the steps of the Containerfile run in a chroot. WHEELS may name a folder with a wheel of torch's CPU build, for a machine
-that does not reach torch's own index, BASE a root of debootstrap, and MODEL the model that the action fetches.
+Each check has a root of its own, a Debian with Python and git and nothing of ours. There is no container engine here,
+so the steps of the Containerfile run in a chroot. WHEELS may name a folder with a wheel of torch's CPU build, for a
+machine that does not reach torch's own index, BASE a root of debootstrap, and MODEL the model that the action fetches.
 """
 
 import json
