@@ -359,21 +359,27 @@ def better_than(
     """
     names = [*OFFERED, EMBEDDED]
     better = names[: names.index(checkpoint)] if checkpoint in names else []
-    slow = ""
-    # The best comes first, so the first one that is here and fast enough is the one to use.
-    for name in better:
-        offered, found = OFFERED[name], measured(name)
-        if free(name) < (found.memory or offered.memory if found else offered.memory):
-            continue
-        if found is None and offered.seconds / speed <= FAST_ENOUGH:
+    known = {name: measured(name) for name in better}
+    fitting = {
+        name: found
+        for name, found in known.items()
+        if free(name) >= ((found and found.memory) or OFFERED[name].memory)
+    }
+    # The best comes first; one that is here, before one that is to be downloaded.
+    here = [name for name in fitting if folder_of(name).is_dir()]
+    for name in here:
+        found = fitting[name]
+        if found is None:
+            return f"{name} writes better and is here: dg-lsp doctor measures whether it is fast enough"
+        if found.seconds <= FAST_ENOUGH:
+            return f"{name} writes better and is here: --checkpoint {name} uses it"
+    for name in fitting:
+        offered = OFFERED[name]
+        if name not in here and offered.seconds / speed <= FAST_ENOUGH:
             size = f"{offered.download / 1e6:.0f} MB to download, {offered.memory / 1e9:.1f} GB of memory"
             about = f"{offered.words}; {size}; about {offered.seconds / speed:.1f} s for a line"
             return f"dg-lsp fetch {name} gets a checkpoint that writes better ({about})"
-        if found is not None and found.seconds <= FAST_ENOUGH:
-            return f"{name} writes better and is here: --checkpoint {name} uses it"
-        if found is not None:
-            slow = slow or f"{name} writes better and is here, but slow: --checkpoint {name} uses it"
-    return slow
+    return f"{here[0]} writes better and is here, but slow: --checkpoint {here[0]} uses it" if here else ""
 
 
 def read_about(folder: Path) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def check_device(settings: Settings) -> Finding:
         return Finding("device", "fail", f"torch sees no CUDA device ({found})", fix)
     if not folder_of(settings.checkpoint).is_dir() and named(settings.checkpoint) not in OFFERED:
         fix = (
-            "the released checkpoint needs a GPU with 60 GB free, or 21 GB, also of main memory, with "
+            "the released checkpoint, untried, needs a GPU with 60 GB free, or 21 GB, also of main memory, with "
             f"--weight-bits 4; {EMBEDDED} and {', '.join(OFFERED)} run on a CPU"
         )
         return Finding("device", "warn", found, fix)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from dg_lsp.cli.fill import teller
+from dg_lsp.cli.fill import check_there, teller
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.client import name_of_state, other_version, running
@@ -77,6 +77,7 @@ async def _opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngi
 
 
 async def _start(settings: Settings) -> Status:
+    check_there(settings)
     async with _opened(settings) as engine:
         with Waiting("starting the engine"):
             return await load(engine, teller())

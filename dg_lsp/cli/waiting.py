@@ -50,8 +50,9 @@ class Waiting:
         self._line.reset(self._task, description=shown(what))
 
     def stop(self) -> None:
-        """Remove the line, before something else is shown in its place."""
-        self._line.stop()
+        """Remove the line, if it is there, before something else is shown in its place."""
+        if self._line.live.is_started:
+            self._line.stop()
 
     def __enter__(self) -> "Waiting":
         self._line.start()

@@ -15,6 +15,7 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Run
 from dg_lsp.text.reasons import NO_WORD
 
+SCRIPTED = "scripted"  # the beginning of its name as a checkpoint
 _BODIES = ("return None", "return True", "return False", "return 0")
 _LINES = ("None", "True", "False", "0")
 # Words that a line of a test's file may hold before the gap, and the chances that a fill then has.

@@ -163,11 +163,14 @@ class Team:
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def run_server(settings: Settings, listening: Listening) -> int:
-    """Serve the checkpoint of `settings` until SIGTERM or SIGINT; return the exit code."""
+def run_server(settings: Settings, listening: Listening, loaded: Callable[[], None] = lambda: None) -> int:
+    """Serve the checkpoint of `settings` until SIGTERM or SIGINT; return the exit code.
+
+    loaded: called once the checkpoint is loaded, or cannot be.
+    """
     check(listening)
     raise_limit()
-    return asyncio.run(serve(settings, listening))
+    return asyncio.run(serve(settings, listening, loaded))
 
 
 def check(listening: Listening) -> None:
@@ -214,7 +217,7 @@ def _check_pair(certificate: Path, key: Path) -> None:
         ) from error
 
 
-async def serve(settings: Settings, listening: Listening) -> int:
+async def serve(settings: Settings, listening: Listening, loaded: Callable[[], None] = lambda: None) -> int:
     """Serve until SIGTERM, SIGINT or the end of the task; return the exit code."""
     service = Service(settings.checkpoint, digest_of(settings.checkpoint))
     team = Team(service, Tokens(listening.tokens).name_of, _metrics(service))
@@ -234,13 +237,15 @@ async def serve(settings: Settings, listening: Listening) -> int:
     # Load, serve, and look whether the engine still moves.
     scheme = "https" if listening.certificate else "http"
     _log.info("listening at %s://%s:%d", scheme, listening.host, bound.getsockname()[1])
-    return await host(service, settings, server, bound, _watch(service))
+    return await host(service, settings, server, bound, _watch(service, loaded))
 
 
-async def _watch(service: Service) -> int:
-    """Return the exit code once the engine hangs or could not be loaded."""
+async def _watch(service: Service, loaded: Callable[[], None]) -> int:
+    """Return the exit code once the engine hangs or could not be loaded; call `loaded` before, or once it is."""
     while True:
         await asyncio.sleep(_LOOK)
+        if service.state not in ("starting", "loading"):
+            loaded()
         if still := service.stuck:
             _log.error("no step for %.0f s although a request waits; exiting", still)
             service.give_up(f"the engine hung for {still:.0f} s and ends; try again")

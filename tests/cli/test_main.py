@@ -91,6 +91,17 @@ def test_what_is_no_target_is_refused(text):
         parse_target(text)
 
 
+@pytest.mark.parametrize(
+    "words", [["fill", "FILE::add"], ["trace", "FILE::add"], ["demo"], ["engine", "start"]]
+)
+def test_no_engine_is_started_for_a_checkpoint_that_is_not_there(capsys, monkeypatch, file, words):
+    monkeypatch.setattr("dg_lsp.engine.resident._spawn", lambda *_: pytest.fail("it was started"))
+    words = [word.replace("FILE", str(file)) for word in words]
+    assert main([*words, "--checkpoint", "codr"]) == 2
+    err = capsys.readouterr().err
+    assert "did you mean coder?" in err and "starting" not in err
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
 def test_a_column_after_the_end_of_its_line_is_an_error(capsys, tmp_path, ending):
     file = tmp_path / "a.py"

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -77,7 +78,11 @@ with telling("fetching coder") as tell:
 
 def test_a_message_that_passes_is_on_the_line_that_moves_alone() -> None:
     said = in_terminal(f"import sys\nsys.stdout = sys.stderr\n{TELLING}")
-    assert "4 of 8 MB" in said and "\n7 of 8 MB" not in said and "comparing it with its hash\r\n" in said
+    assert (
+        re.search("[1-7] of 8 MB", said)
+        and "\n7 of 8 MB" not in said
+        and "comparing it with its hash\r\n" in said
+    )
 
 
 def test_a_pipe_gets_a_message_that_passes_each_ten_seconds_at_most() -> None:
