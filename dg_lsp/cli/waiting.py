@@ -30,7 +30,7 @@ class Waiting:
             console=console,
             transient=True,
             refresh_per_second=_REPAINTS,
-            # What goes to another program does not go to the terminal instead.
+            # Output for another program does not appear in the terminal instead.
             redirect_stdout=sys.stdout.isatty(),
             disable=not sys.stderr.isatty() or console.is_dumb_terminal,
         )

@@ -113,7 +113,7 @@ def remove_old() -> None:
         with suppress(OSError, Timeout):
             if max(file.stat().st_mtime for file in files) > time.time() - _OLD:
                 continue
-            # Nobody starts it meanwhile: who waits for a lock whose file is gone makes a new one.
+            # Nobody starts it meanwhile: a client that waits for a lock whose file is gone makes a new one.
             with FileLock(address.start_lock, timeout=0), FileLock(address.lock, timeout=0):
                 for file in (address.socket, address.log, address.lock, address.start_lock):
                     file.unlink(missing_ok=True)

@@ -101,7 +101,7 @@ class Team:
                 await refusal(500, "the server met an error of its own; see its log")(
                     scope, receive, send_with_id
                 )
-        # A health check is told the state by a status, which refuses nothing.
+        # The status of a health check says how the server is, and refuses nothing.
         if code >= 400 and self._metrics is not None and scope["path"] not in (_HEALTH, _READY):
             self._metrics.refused(code)
         client, took = scope.get(CLIENT, "-"), (time.monotonic() - began) * 1000

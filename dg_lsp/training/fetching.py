@@ -85,7 +85,7 @@ def is_right(file: Path, size: int, sha256: str) -> bool:
 class Rate:
     """Measure the speed of a download of `total` bytes, of which `done` were there at the beginning.
 
-    It is that of the last half minute, so that a line that stands still is seen.
+    It is that of the last half minute, so that a download without progress shows no rate.
     """
 
     def __init__(self, total: int, done: int) -> None:

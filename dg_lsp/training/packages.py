@@ -4,6 +4,7 @@ A wheel is opened as an archive; nothing of it is installed or executed.
 """
 
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import threading
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
@@ -269,9 +270,8 @@ def _holds(file: BinaryIO, part: Part) -> bool:
 def _size(folder: Path) -> int:
     """Return the bytes of the files in `folder`, which a package client is changing meanwhile."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:
-            continue
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(where, name).stat().st_size
     return total

@@ -292,6 +292,22 @@ def test_a_rate_tells_no_time_left_in_its_first_seconds(monkeypatch: pytest.Monk
     assert rate.describe(734_020_000) == "734 of 1117 MB"
 
 
+def test_a_folder_that_goes_while_it_is_measured_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept").write_bytes(b"xxx")
+    (tmp_path / "gone").mkdir()
+    real = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).endswith("gone"):
+            raise FileNotFoundError(2, "gone", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert packages._size(tmp_path) == 3
+
+
 def test_a_rate_is_that_of_the_last_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
