@@ -123,11 +123,18 @@ def _from_hub(pinned: Pinned, network: Path, progress: Progress) -> bool:
 @contextmanager
 def _watched(come: Callable[[], int], total: int, progress: Progress) -> Iterator[None]:
     """Report how far a download of `total` bytes is while the block runs; `come` returns the bytes that are here."""
-    ended, rate = threading.Event(), Rate(total, come())
+    ended, done = threading.Event(), come()
+    rate = Rate(total, done)
+
+    def tell() -> None:
+        nonlocal done
+        # A client that moves its files has fewer for a moment.
+        done = max(done, min(come(), total))
+        progress(rate.describe(done) + "\r")
 
     def watch() -> None:
         while not ended.wait(_LOOK):
-            progress(rate.describe(min(come(), total)) + "\r")
+            tell()
 
     watching = threading.Thread(target=watch, name="watch", daemon=True)
     watching.start()
@@ -136,7 +143,7 @@ def _watched(come: Callable[[], int], total: int, progress: Progress) -> Iterato
     finally:
         ended.set()
         watching.join()
-        progress(rate.describe(min(come(), total)) + "\r")
+        tell()
 
 
 def _get_parts(pinned: Pinned, network: Path, progress: Progress) -> None:
