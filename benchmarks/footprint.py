@@ -1,9 +1,9 @@
-"""Measure the disk and the memory that one checkpoint takes: its files, and its engine before and after fills.
+"""Measure what one checkpoint takes: disk, memory of its engine before and after fills, processor time of its start.
 
     python -m benchmarks.footprint coder --lines 32 --bodies 4
 
 Starts an engine of its own, fills places in the files of dg_lsp/ by `dg-lsp fill`, and prints a report for
-benchmarks/reports. Neither number depends on the load of the machine.
+benchmarks/reports. The numbers hardly depend on the load of the machine.
 """
 
 import json
@@ -14,6 +14,9 @@ import sys
 import tempfile
 from datetime import date
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from benchmarks import parser_of
 from dg_lsp.checkpoints import folder_of
@@ -30,30 +33,50 @@ def places(lines: int, bodies: int) -> list[str]:
     return middles + [f"{path}::{header[1]}" for path, header in headers if header][:bodies]
 
 
-def memory() -> int:
-    """Return the bytes that the engine holds."""
+def status() -> dict[str, Any]:
+    """Return the status of the engine."""
     shown = subprocess.run([*DG_LSP, "engine", "status", "--json"], capture_output=True, check=True)
-    return int(json.loads(shown.stdout)["memory"])
+    return dict(json.loads(shown.stdout))
 
 
-def bytes_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def bytes_of(*folders: Path) -> int:
+    return sum(path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file())
+
+
+def start() -> dict[str, Any]:
+    """Start the engine, and return its status once it is loaded."""
+    subprocess.run([*DG_LSP, "engine", "start"], check=True, stdout=sys.stderr)
+    return status()
+
+
+def stop() -> None:
+    subprocess.run([*DG_LSP, "engine", "stop"], check=False, stdout=sys.stderr)
 
 
 def measure(checkpoint: str, lines: int, bodies: int) -> dict[str, dict[str, float]]:
-    """Return the numbers of `checkpoint` in GB: of its files, of a fresh engine, and of one after fills."""
-    with tempfile.TemporaryDirectory() as runtime:
-        os.environ |= {"DG_LSP_RUNTIME_DIR": runtime, "DG_LSP_CHECKPOINT": checkpoint}
+    """Return the numbers of `checkpoint`: GB on the disk and in memory, processor seconds of a second start."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder, "cache")
+        own = {"DG_LSP_RUNTIME_DIR": folder, "DG_LSP_CHECKPOINT": checkpoint, "XDG_CACHE_HOME": str(cache)}
+        os.environ |= own
         try:
-            subprocess.run([*DG_LSP, "engine", "start"], check=True, stdout=sys.stderr)
-            loaded = memory()
+            start()  # makes what the cache keeps
+            stop()
+            loaded = start()
+            times = psutil.Process(loaded["process"]).cpu_times()
             for place in places(lines, bodies):
                 subprocess.run([*DG_LSP, "fill", place], check=False, capture_output=True)
-            filled = memory()
+            filled = status()
         finally:
-            subprocess.run([*DG_LSP, "engine", "stop"], check=False, stdout=sys.stderr)
-    sizes = {"disk": bytes_of(folder_of(checkpoint)), "loaded": loaded, "memory": filled}
-    return {name: {"value": round(size / 1e9, 2)} for name, size in sizes.items()}
+            stop()
+        disk = bytes_of(folder_of(checkpoint), cache)
+    sizes = {"disk": disk, "loaded": loaded["memory"], "memory": filled["memory"]}
+    found: dict[str, dict[str, float]] = {
+        name: {"value": round(size / 1e9, 2)} for name, size in sizes.items()
+    }
+    found["start"] = {"value": round(times.user + times.system, 1)}
+    found["memory"]["n"] = lines + bodies
+    return found
 
 
 def main() -> None:
