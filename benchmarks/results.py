@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import parser_of
+
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "benchmarks" / "reports"
 MODELS = ("embedded", "small", "coder-0.5b", "coder")
@@ -163,6 +165,7 @@ def filled(text: str) -> str:
 
 
 def main() -> None:
+    parser_of(__doc__).parse_args()
     for page in PAGES:
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
