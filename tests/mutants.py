@@ -189,6 +189,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "the first ending is taken, whatever is wrong with it",
+        "dg_lsp/text/fills/endings.py",
+        "next((one for one in tried if not faults_of(request, one)), text)",
+        "next(tried, text)",
+        "tests/text/test_endings.py::test_a_text_gets_the_shortest_ending_that_leaves_no_fault",
+    ),
+    Mutant(
+        5,
         "a fill that does harm is shown",
         "dg_lsp/filling/fill.py",
         "good = [edit for edit, refusal in refusals.items() if not refusal]",

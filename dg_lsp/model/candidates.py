@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dg_lsp.text.fills import check, fit
+from dg_lsp.text.fills.endings import ended
 from dg_lsp.text.messages import Fill, Infill, Retrieved, Source
 
 
@@ -50,10 +51,11 @@ def checked(request: Infill, candidate: Candidate) -> Fill:
     """The Fill of a candidate; one whose source has not checked it is refused if it fits only after a change."""
     if candidate.fill is not None:
         return candidate.fill
-    text = fit.fit(request, candidate.text)
+    text = fit.beginning(request, candidate.text)
     # Of a header the fit leaves the part in front of its body, which is the same text: `a {` behind `if `.
     same = text.strip() in (candidate.text.strip(), candidate.text.strip().removesuffix("{").rstrip())
     changed = "" if same else "it does not fit its place"
+    text = ended(request, text)
     refusal = changed or why_refused(request, text)
     source: Source = "retrieved" if "retrieved" in candidate.sources else "drafted"
     score = candidate.gap + candidate.suffix

@@ -168,8 +168,9 @@ def filled_in(neutral: Text, fill: bytes) -> Text:
     """
     plain, language, kind = neutral.filled(fill), neutral.language, neutral.site.kind
     end = language.words.headers[-1]
-    # The rest of a line has its header's end from `fit`.
-    header = kind in PARTS and kind != "rest_of_line" and neutral.clean and neutral.fill.endswith(end)
+    # The rest of a line of Python has its header's end, and a body, from `endings`.
+    written = kind == "rest_of_line" and language.style == "indent"
+    header = kind in PARTS and not written and neutral.clean and neutral.fill.endswith(end)
     if not header or is_sound(plain):
         return plain
     # A text that has begun to end it needs the rest; a brace that the fill opens is its own to close.

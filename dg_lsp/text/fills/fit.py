@@ -6,6 +6,7 @@ from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
+from dg_lsp.text.fills import endings
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
 from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.room import doubled
@@ -14,8 +15,7 @@ from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, Infill, Kind
-from dg_lsp.text.syntax.bodies import NO_CODE
-from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
+from dg_lsp.text.syntax.brackets import unpaired
 from dg_lsp.text.syntax.lexer import block_end, element_end, first_token, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
@@ -49,9 +49,17 @@ _HEADER = re.compile(rb"[^;{}]*\Z")
 
 @bounded
 def fit(request: Infill, text: str) -> str:
-    """Return `text` as it fits between the prefix and the suffix of `request`.
+    """Return `text` as it fits between the prefix and the suffix of `request`, with the ending that it needs there.
 
-    For the gap in `f(|)`, the text `a, b)\nc()` becomes `a, b`. A span keeps its white space, and what it repeats.
+    For the gap in `f(|)`, the text `a, b)\nc()` becomes `a, b`; for the one in `if (|` of Java, `a) {` gets a line
+    with `}`. A span keeps its white space, and what it repeats.
+    """
+    return endings.ended(request, beginning(request, text))
+
+
+@bounded
+def beginning(request: Infill, text: str) -> str:
+    """Return `text` up to where it fits between the prefix and the suffix of `request`, with nothing added.
 
     1. Replace what cannot be text; take the file's line ends and indentation; begin a body with its first word.
     2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
@@ -59,8 +67,6 @@ def fit(request: Infill, text: str) -> str:
     3. Remove what repeats the suffix, and a `;` in place of a body. Cut a part of a line before a bracket that is
     behind the gap already.
     4. Remove white space at the end, unless the line continues after the gap.
-    5. Close what the line opens and nothing below it closes, if that makes it parse. Add what parts it from the
-    next line, such as a comma.
     """
     # 1. In the middle of a line the fill's own line ends nothing.
     text = within(request, plain(request, text))
@@ -81,10 +87,7 @@ def fit(request: Infill, text: str) -> str:
         # A bracket that is behind the gap already: for `if f(|)`, `a) and b:` becomes `a`.
         return fill[: doubled(site_of(request), fill) if site_of(request).is_part else None].decode("utf-8")
     # 4.
-    text = text.rstrip()
-    # 5.
-    text = _ended(request, text) if request.kind == "rest_of_line" and text else text
-    return _separated(request, text) if text else text
+    return text.rstrip()
 
 
 @bounded
@@ -98,23 +101,6 @@ def repetition_of_edit(document: Document, gap: Gap, edit: Edit) -> str:
     """Return why `edit`, made for `gap`, only repeats the text around it, as a sentence; empty if it does not."""
     text = edit.text.removeprefix(gap.insert_before).removesuffix(gap.insert_after)
     return repetition(_request(document, gap), text)
-
-
-def endings(request: Infill, text: str) -> Iterator[str]:
-    """Yield endings of `text`, the rest of a line: `)` for `f(a`; in Python `:` and an indented `pass` for `if a`."""
-    site, data = site_of(request), to_bytes(request.prefix + text)
-    language, state = site.language, state_at(site.language, data, len(data))
-    if state.string or state.comment:
-        return
-    below, body = "\n" + request.indent, language.placeholders["block"]
-    shut = state.closing(at for at in state.opened if at >= site.line).decode()
-    if shut and text.endswith("{"):
-        shut = below + shut
-    if body and not shut:
-        shut = ("" if text.endswith(":") else ":") + below + language.indent + body
-    if shut:
-        yield from (shut + end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
-    yield from (below + word for word in language.plain.closings)
 
 
 def within(request: Infill, text: str) -> str:
@@ -164,16 +150,7 @@ def plain(request: Infill, text: str) -> str:
     text = to_bytes(text).decode("utf-8")
     if request.kind not in (*PARTS, "span"):
         text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
-    return LINE_END.sub(newline_of(request), _indented(request, text))
-
-
-def newline_of(request: Infill) -> str:
-    """Return the line end of the gap's own line; on the last line that of the line above; in a file of one line LF."""
-    if own := LINE_END.search(request.suffix):
-        return own[0]
-    lines = request.prefix.splitlines(keepends=True)
-    above = next((end for line in reversed(lines) if (end := LINE_END.search(line))), None)
-    return above[0] if above else "\n"
+    return LINE_END.sub(endings.newline_of(request), _indented(request, text))
 
 
 def _request(document: Document, gap: Gap) -> Infill:
@@ -197,28 +174,6 @@ def _is_of_one_line(site: Site) -> bool:
     # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
     kinds = [quotes for quotes in site.language.strings if quotes.close == state.string]
     return bool(kinds) and not any(quotes.lines for quotes in kinds)
-
-
-def _ended(request: Infill, text: str) -> str:
-    """Return `text`; if it has errors, with the first ending that removes them."""
-    ended = [text + plain(request, ending) for ending in endings(request, text)]
-    if not ended or not faults_of(request, text):
-        return text
-    return next((t for t in ended if not faults_of(request, t)), text)
-
-
-def _separated(request: Infill, text: str) -> str:
-    """Return `text` with what must part it from the line below: a comma in a list of Go, a semicolon in CSS."""
-    site, data = site_of(request), to_bytes(text)
-    words, below, opened = site.language.words, site.after.lstrip(), site.state.brackets[-1:]
-    last = words.last_comma and opened in PAIRS and below.startswith(PAIRS[opened])
-    followed = opened == b"{" and b":" in site.before[site.line :] + data and words.follows.match(below)
-    if site.is_prose or not (last or followed):
-        return text
-    code = [token for token in tokens(site.language, data, 0, len(data)) if token.kind not in NO_CODE]
-    end = code[-1].end if code else 0
-    ended = (data[:end] + (b"," if last else words.ends[0]) + data[end:]).decode("utf-8")
-    return text if data[:end].endswith((b",", b";", b"{", b"}", b":")) or faults_of(request, ended) else ended
 
 
 def _first_whole(request: Infill, text: str) -> str:

@@ -1,0 +1,55 @@
+"""Endings: what a text needs behind it, found once it is known."""
+
+import pytest
+
+from dg_lsp.text.fills.endings import ended, endings
+from dg_lsp.text.messages import Infill, Kind
+
+JAVA = "class A {\n    int f(int a) {\n        "
+BELOW = "\n        return 1;\n    }\n}\n"
+
+
+def request(language: str, before: str, after: str, kind: Kind = "rest_of_line") -> Infill:
+    line = before.rpartition("\n")[2]
+    indent = line[: len(line) - len(line.lstrip())]
+    return Infill(before, after, language, kind=kind, indent=indent)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "wanted"),
+    [
+        ("java", JAVA + "g(", BELOW, "a);", "a);"),
+        ("java", JAVA + "g(", BELOW, "a", "a);"),
+        ("java", JAVA + "if (", BELOW, "a > 1", "a > 1)"),
+        ("java", JAVA + "if (", BELOW, "a > 1) {", "a > 1) {\n        }"),
+        ("typescript", "function f(a) {\n    if (", "\n    return 1;\n}\n", "a", "a)"),
+        ("typescript", "items.map(", "\nconst b = 1;\n", "(x) => {", "(x) => {\n})"),
+        ("rust", "struct S;\n\nimpl S {\n    fn f(a: ", "\n}\n", "&str", "&str)"),
+        ("rust", "struct S;\n\nimpl S {\n    fn f(a: ", "\n}\n", "&str) -> u8", "&str) -> u8"),
+        ("go", "package p\n\nfunc F() ", "\n\nvar x = 1\n", "int", "int"),
+        ("go", "package p\n\nfunc F() ", "\n\nvar x = 1\n", "int {", "int {\n}"),
+        ("python", "x = sum(", "\ny = 1\n", "xs", "xs)"),
+        ("python", "def f():\n    ", "\n    return 1\n", "if x:", "if x:\n        pass"),
+        ("python", "x = f(", ", 1)\n", "a", "a"),
+    ],
+)
+def test_a_text_gets_the_shortest_ending_that_leaves_no_fault(
+    language: str, before: str, after: str, text: str, wanted: str
+) -> None:
+    asked = request(language, before, after)
+    assert ended(asked, text) == wanted
+    assert ended(asked, wanted) == wanted
+
+
+def test_a_text_that_no_ending_helps_gets_none() -> None:
+    assert ended(request("java", JAVA, BELOW), "a = ]") == "a = ]"
+
+
+def test_a_body_and_a_span_get_none() -> None:
+    before = "def f():\n    "
+    assert ended(request("python", before, "\n", "span"), "g(") == "g("
+    assert ended(request("python", before, "\n", "function_body"), "g(") == "g("
+
+
+def test_no_string_is_ended() -> None:
+    assert not list(endings(request("python", 'x = "', "\n"), "a"))
