@@ -67,7 +67,6 @@ class FillOptions:
 
 
 ONE = FillOptions()
-_CLOSING = (")", "]", "}", '"', "'", "`")
 
 
 async def fill_gap(
@@ -104,12 +103,12 @@ async def fill_gap(
 
 
 def to_line_end(document: Document, gap: Gap) -> Gap:
-    """Return `gap`; the rest of its line in place of one that inserts a closing bracket or quote there itself.
+    """Return `gap`; the rest of its line in place of one that inserts text of that line itself.
 
-    A network that sees both sides writes them, and the text behind them: `x);` for `f(|`, or `x) {` for `if (|`.
+    A network that sees both sides writes it, and what is behind it: `x);` for `f(|`, or `x) as y:` for `with f(|`.
     """
     own = gap.insert_after.removesuffix(gap.owed)
-    if gap.kind not in PARTS or gap.asked or not own.startswith(_CLOSING) or own.endswith(":"):
+    if gap.kind not in PARTS or gap.kind == "comment" or gap.asked or not own.strip():
         return gap
     if gap.further or document.data[gap.end : line_end(document.data, gap.end)].strip():
         return gap

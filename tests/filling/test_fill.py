@@ -261,6 +261,11 @@ def test_the_names_that_nothing_imports_go_with_the_request_for_an_import() -> N
         ("typescript", "const all = {\n  a: f(|\n  b: 1,\n};\n", "0),", "  a: f(0),"),
         ("java", "class A {\n  void f() {\n    g(|\n  }\n}\n", "1);", "    g(1);"),
         ("python", "def f(count):\n    return count if g(|\n\n\nx = 1\n", "count) else None", None),
+        ("python", "def f(|\n\n\nx = 1\n", "count: int) -> int:", None),
+        ("python", "def f(|\n\n\nx = 1\n", "count", "def f(count):"),
+        ("python", "def f():\n    with open(|\n\n\nx = 1\n", "path) as file:", None),
+        ("python", "def f():\n    if |\n\n\nx = 1\n", "count", "    if count:"),
+        ("python", "class A(|\n\n\nx = 1\n", "B):", None),
     ],
 )
 def test_in_view_of_both_sides_a_gap_reaches_to_the_end_of_its_line(
@@ -279,8 +284,8 @@ def test_in_view_of_both_sides_a_gap_reaches_to_the_end_of_its_line(
     assert (engine.requests[0].kind, engine.requests[0].suffix) == ("rest_of_line", after.decode())
 
 
-@pytest.mark.parametrize("text", ["def f():\n    if |\n", "x = f(|)\n", "x = f(|, y)\n", "x = [|1]\n"])
-def test_a_gap_that_closes_no_bracket_itself_stays_as_it_is(text: str) -> None:
+@pytest.mark.parametrize("text", ["x = f(|)\n", "x = f(|, y)\n", "x = [|1]\n"])
+def test_a_gap_that_ends_with_nothing_of_its_own_stays_as_it_is(text: str) -> None:
     before, after = text.encode().split(b"|")
     gap = find_gap(doc := document(before + after), len(before))
     assert filling.to_line_end(doc, gap) is gap

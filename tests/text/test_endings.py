@@ -31,6 +31,17 @@ def request(language: str, before: str, after: str, kind: Kind = "rest_of_line")
         ("python", "x = sum(", "\ny = 1\n", "xs", "xs)"),
         ("python", "def f():\n    ", "\n    return 1\n", "if x:", "if x:\n        pass"),
         ("python", "x = f(", ", 1)\n", "a", "a"),
+        ("python", "def f(", "\n\nx = 1\n", "a", "a):"),
+        ("python", "def f(", "\n\nx = 1\n", "a) -> int:", "a) -> int:"),
+        (
+            "python",
+            "class A:\n    def f(self):\n        g(\n            ",
+            "\n\n    x = 1\n",
+            "a,",
+            "a,\n        )",
+        ),
+        ("typescript", "f(\n  ", "\n\nconst b = 1;\n", "a,", "a,\n)"),
+        ("go", "package p\n\nfunc f() {\n\tg(\n\t\t", "\n}\n", "a,", "a,\n\t)"),
     ],
 )
 def test_a_text_gets_the_shortest_ending_that_leaves_no_fault(

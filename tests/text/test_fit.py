@@ -230,9 +230,9 @@ def test_what_a_header_without_braces_holds_adds_no_error() -> None:
 
 # Language, text with the cursor, the rest of the line as a model writes it, as it is shown.
 OPEN = {
-    "a function": ("python", "def f|\n\nx = 1\n", "(a):", "(a):\n    pass"),
-    "a loop in a function, tabs, CRLF": ("python", "def f():\r\n\tfor x |\r\n", "in y:", "in y:\r\n\t\tpass"),
-    "a header without its colon": ("python", "class A:\n    def f|\n", "(self)", "(self):\n        pass"),
+    "a function": ("python", "def f|\n\nx = 1\n", "(a):", "(a):"),
+    "a loop in a function, tabs, CRLF": ("python", "def f():\r\n\tfor x |\r\n", "in y", "in y:"),
+    "a header without its colon": ("python", "class A:\n    def f|\n", "(self)", "(self):"),
     "a block that is there": ("python", "for x |\n    y\n", "in z:", "in z:"),
     "a call": ("python", "x = f|\ny = 1\n", "(1, [2", "(1, [2])"),
     "a class": ("java", "class A {\n    void f|\n    int y;\n}\n", "() {", "() {\n    }"),

@@ -168,13 +168,12 @@ def filled_in(neutral: Text, fill: bytes) -> Text:
     """
     plain, language, kind = neutral.filled(fill), neutral.language, neutral.site.kind
     end = language.words.headers[-1]
-    # The rest of a line of Python has its header's end, and a body, from `endings`.
-    written = kind == "rest_of_line" and language.style == "indent"
-    header = kind in PARTS and not written and neutral.clean and neutral.fill.endswith(end)
-    if not header or is_sound(plain):
+    header = kind in PARTS and neutral.clean and neutral.fill.endswith(end)
+    begun = fill.rstrip()[-1:] == end.strip()[:1] and language.style == "indent"
+    # The rest of a line of Python has its header's end from `endings`.
+    if not header or is_sound(plain) or (kind == "rest_of_line" and language.style == "indent" and not begun):
         return plain
     # A text that has begun to end it needs the rest; a brace that the fill opens is its own to close.
-    begun = fill.rstrip()[-1:] == end.strip()[:1] and language.style == "indent"
     whole = plain.filled(fill + (end.strip()[1:] if begun else end))
     return whole if whole.clean else plain
 

@@ -8,7 +8,7 @@ from dg_lsp.text.fills.site import site_of, to_bytes
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.syntax.bodies import NO_CODE
 from dg_lsp.text.syntax.brackets import PAIRS, state_at
-from dg_lsp.text.syntax.lexer import tokens
+from dg_lsp.text.syntax.lexer import leading, tokens
 
 
 def ended(request: Infill, text: str) -> str:
@@ -26,7 +26,12 @@ def ended(request: Infill, text: str) -> str:
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
-    """Yield endings of `text`, the rest of a line: `)` for `f(a`; in Python `:` and an indented `pass` for `if a`."""
+    """Yield endings of `text`, the rest of a line, the shortest first: `)` for `f(a`; in Python `:` for `if a`.
+
+    1. Closers of the brackets that the line has opened, and the ends of a statement.  2. In Python the end of a header,
+    then a body below it.  3. Closers of the brackets that lines above it have opened in its statement, on the line
+    below.  4. Words that close a block of a plain language.
+    """
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
     if state.string or state.comment:
@@ -35,10 +40,19 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     shut = state.closing(at for at in state.opened if at >= site.line).decode()
     if shut and text.endswith("{"):
         shut = below + shut
-    if body and not shut:
-        shut = ("" if text.endswith(":") else ":") + below + language.indent + body
+    ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
+    # 1.
     if shut:
-        yield from (shut + end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
+        yield from (shut + end for end in ends)
+    # 2.
+    if body:
+        end = "" if text.endswith(":") else shut + ":"
+        yield from (one for one in (end, end + below + language.indent + body) if one)
+    # 3.
+    if above := [at for at in state.opened if state.line <= at < site.line]:
+        outer = newline_of(request) + leading(data, above[-1]).decode() + state.closing(above).decode()
+        yield from (shut + outer + end for end in ends)
+    # 4.
     yield from (below + word for word in language.plain.closings)
 
 
