@@ -24,7 +24,7 @@ from benchmarks import parser_of
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import fill_gap
-from dg_lsp.model.candidates import Candidate, checked
+from dg_lsp.model.candidates import Candidate, checked, none_of
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import NoGap, find_gap
@@ -94,14 +94,15 @@ def closers(language: str, place: Place) -> str:
 
 
 class Truth:
-    """An engine that writes the true text, checked as a model's texts are."""
+    """An engine that writes the true text, checked as those of a model are."""
 
     def __init__(self) -> None:
         self.text = ""
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield the text as a Fill."""
-        yield checked(request, Candidate(self.text, {"drafted": 0}))
+        fill = checked(request, Candidate(self.text, {"drafted": 0}))
+        yield none_of([fill], fill.refusal) if fill.refusal else fill
 
     async def close(self) -> None:
         """End nothing."""

@@ -31,6 +31,9 @@ def request(language: str, before: str, after: str, kind: Kind = "rest_of_line")
         ("python", "x = sum(", "\ny = 1\n", "xs", "xs)"),
         ("python", "def f():\n    ", "\n    return 1\n", "if x:", "if x:\n        pass"),
         ("python", "x = f(", ", 1)\n", "a", "a"),
+        ("python", 'x = f("', "\ny = 1\n", "a", 'a")'),
+        ("java", JAVA + 'g("', BELOW, "a", 'a");'),
+        ("go", 'package p\n\nvar a = "', "\n\nvar x = 1\n", "b", 'b"'),
         ("python", "def f(", "\n\nx = 1\n", "a", "a):"),
         ("python", "def f(", "\n\nx = 1\n", "a) -> int:", "a) -> int:"),
         (
@@ -62,5 +65,6 @@ def test_a_body_and_a_span_get_none() -> None:
     assert ended(request("python", before, "\n", "function_body"), "g(") == "g("
 
 
-def test_no_string_is_ended() -> None:
-    assert not list(endings(request("python", 'x = "', "\n"), "a"))
+@pytest.mark.parametrize("before", ["# ", 'x = """\n'])
+def test_no_comment_and_no_string_of_lines_above_is_ended(before: str) -> None:
+    assert not list(endings(request("python", before, "\n"), "a"))

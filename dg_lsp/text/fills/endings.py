@@ -1,4 +1,4 @@
-"""Endings: what closes a text in its gap, decided here alone and once the text is known."""
+"""Endings: what closes a text in its gap, decided once the text is known."""
 
 from collections.abc import Iterator
 
@@ -28,16 +28,16 @@ def ended(request: Infill, text: str) -> str:
 def endings(request: Infill, text: str) -> Iterator[str]:
     """Yield endings of `text`, the rest of a line, the shortest first: `)` for `f(a`; in Python `:` for `if a`.
 
-    1. Closers of the brackets that the line has opened, and the ends of a statement.  2. In Python the end of a header,
-    then a body below it.  3. Closers of the brackets that lines above it have opened in its statement, on the line
-    below.  4. Words that close a block of a plain language.
+    1. Closers of the quotes and brackets that the line has opened, and the ends of a statement.  2. In Python the end
+    of a header, then a body below it.  3. Closers of the brackets that lines above it have opened in its statement, on
+    the line below.  4. Words that close a block of a plain language.
     """
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
-    if state.string or state.comment:
+    if state.comment or (state.string and state.begins < site.line):
         return
     below, body = newline_of(request) + request.indent, language.placeholders["block"]
-    shut = state.closing(at for at in state.opened if at >= site.line).decode()
+    shut = (state.string + state.closing(at for at in state.opened if at >= site.line)).decode()
     if shut and text.endswith("{"):
         shut = below + shut
     ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
