@@ -55,6 +55,25 @@ def test_a_text_gets_the_shortest_ending_that_leaves_no_fault(
     assert ended(asked, wanted) == wanted
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "wanted"),
+    [
+        ("python", "x = f(", ")\ny = 1\n", "a[0", "a[0]"),
+        ("python", "x = f(", ", 1)\ny = 1\n", "g(a", "g(a)"),
+        ("go", "package p\n\nfunc f() {\n\tg(", ")\n}\n", "func() {", "func() {\n\t}"),
+        ("typescript", "items.map(", ");\n", "(x) => {", "(x) => {\n}"),
+        ("java", JAVA + "g(", ");" + BELOW, "h(a", "h(a)"),
+        ("java", JAVA + "g(", ");" + BELOW, 'h("a', 'h("a")'),
+        ("python", 'x = f("', '")\ny = 1\n', "a", "a"),
+    ],
+)
+def test_before_the_rest_of_its_line_a_text_closes_what_it_opens(
+    language: str, before: str, after: str, text: str, wanted: str
+) -> None:
+    kinds: tuple[Kind, ...] = ("string",) if before.endswith('"') else ("rest_of_line", "arguments")
+    assert {ended(request(language, before, after, kind), text) for kind in kinds} == {wanted}
+
+
 def test_a_text_that_no_ending_helps_gets_none() -> None:
     assert ended(request("java", JAVA, BELOW), "a = ]") == "a = ]"
 

@@ -14,19 +14,21 @@ from dg_lsp.text.syntax.lexer import leading, tokens
 def ended(request: Infill, text: str) -> str:
     """Return `text` with the first ending that leaves it without faults, and with what parts it from the line below.
 
-    Nothing is added where no ending helps, where the line continues after the gap, or to a body or a span.
+    Nothing is added where no ending helps, nor to a body or a span.
     """
     site = site_of(request)
-    if site.kind == "span" or site.rest.strip() or not text:
+    if site.kind == "span" or not text:
         return text
-    if site.kind == "rest_of_line" and faults_of(request, text):
+    if site.is_part and faults_of(request, text):
         tried = (text + ending for ending in endings(request, text))
         text = next((one for one in tried if not faults_of(request, one)), text)
-    return _separated(request, text)
+    return text if site.rest.strip() else _separated(request, text)
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
-    """Yield endings of `text`, the rest of a line, the shortest first: `)` for `f(a`; in Python `:` for `if a`.
+    """Yield endings of `text`, a part of a line, the shortest first: `)` for `f(a`; in Python `:` for `if a`.
+
+    Where the line continues after the gap, they close what `text` itself has opened: `]` for `a[0` in `f(|)`.
 
     1. Closers of the quotes and brackets that the line has opened, and the ends of a statement.  2. In Python the end
     of a header, then a body below it.  3. Closers of the brackets that lines above it have opened in its statement, on
@@ -34,16 +36,20 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     """
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
-    if state.comment or (state.string and state.begins < site.line):
+    goes_on = bool(site.rest.strip())
+    first = len(site.before) if goes_on else site.line
+    if state.comment or (state.string and state.begins < first):
         return
     below, body = newline_of(request) + request.indent, language.placeholders["block"]
-    shut = (state.string + state.closing(at for at in state.opened if at >= site.line)).decode()
+    shut = (state.string + state.closing(at for at in state.opened if at >= first)).decode()
     if shut and text.endswith("{"):
         shut = below + shut
     ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
     # 1.
     if shut:
         yield from (shut + end for end in ends)
+    if goes_on:
+        return
     # 2.
     if body:
         end = "" if text.endswith(":") else shut + ":"
