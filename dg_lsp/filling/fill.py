@@ -105,7 +105,7 @@ async def fill_gap(
 def to_line_end(document: Document, gap: Gap) -> Gap:
     """Return `gap`; the rest of its line in place of one that inserts text of that line itself.
 
-    A network that sees both sides writes it, and what is behind it: `x);` for `f(|`, or `x) as y:` for `with f(|`.
+    A network that sees both sides writes it, and what follows it: `x);` for `f(|`, or `x) as y:` for `with f(|`.
     """
     own = gap.insert_after.removesuffix(gap.owed)
     if gap.kind not in PARTS or gap.kind == "comment" or gap.asked or not own.strip():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.site import site_of, to_bytes
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import LISTS, Infill
 from dg_lsp.text.syntax.bodies import NO_CODE
 from dg_lsp.text.syntax.brackets import PAIRS, state_at
 from dg_lsp.text.syntax.lexer import leading, tokens
@@ -14,12 +14,13 @@ from dg_lsp.text.syntax.lexer import leading, tokens
 def ended(request: Infill, text: str) -> str:
     """Return `text` with the first ending that leaves it without faults, and with what parts it from the line below.
 
-    Nothing is added where no ending helps, nor to a body or a span.
+    Nothing is added where no ending helps, nor to a body, a span, or a statement, which may go on below its line.
     """
     site = site_of(request)
     if site.kind == "span" or not text:
         return text
-    if site.is_part and faults_of(request, text):
+    in_line = bool(site.rest.strip()) and site.kind in (*LISTS, "expression")
+    if (in_line or site.kind == "rest_of_line") and faults_of(request, text):
         tried = (text + ending for ending in endings(request, text))
         text = next((one for one in tried if not faults_of(request, one)), text)
     return text if site.rest.strip() else _separated(request, text)
