@@ -67,6 +67,7 @@ class FillOptions:
 
 
 ONE = FillOptions()
+_CLOSING = (")", "]", "}", '"', "'", "`", ":")
 
 
 async def fill_gap(
@@ -103,12 +104,12 @@ async def fill_gap(
 
 
 def to_line_end(document: Document, gap: Gap) -> Gap:
-    """Return `gap`; the rest of its line in place of one that inserts text of that line itself.
+    """Return `gap`; the rest of its line in place of one that closes a bracket, a quote or a header there itself.
 
     A network that sees both sides writes it, and what follows it: `x);` for `f(|`, or `x) as y:` for `with f(|`.
     """
     own = gap.insert_after.removesuffix(gap.owed)
-    if gap.kind not in PARTS or gap.kind == "comment" or gap.asked or not own.strip():
+    if gap.kind not in PARTS or gap.asked or not own.startswith(_CLOSING):
         return gap
     if gap.further or document.data[gap.end : line_end(document.data, gap.end)].strip():
         return gap
