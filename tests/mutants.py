@@ -190,7 +190,7 @@ MUTANTS = (
     Mutant(
         5,
         "the first ending is taken, whatever is wrong with it",
-        "dg_lsp/text/fills/endings.py",
+        "dg_lsp/text/fills/fit.py",
         "next((one for one in tried if not faults_of(request, one)), text)",
         "next(tried, text)",
         "tests/text/test_endings.py::test_a_text_gets_the_shortest_ending_that_leaves_no_fault",

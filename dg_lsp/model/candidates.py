@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dg_lsp.text.fills import check, fit
-from dg_lsp.text.fills.endings import ended
 from dg_lsp.text.messages import Fill, Infill, Retrieved, Source
 
 
@@ -55,7 +54,7 @@ def checked(request: Infill, candidate: Candidate) -> Fill:
     # Of a header the fit leaves the part in front of its body, which is the same text: `a {` behind `if `.
     same = text.strip() in (candidate.text.strip(), candidate.text.strip().removesuffix("{").rstrip())
     changed = "" if same else "it does not fit its place"
-    text = ended(request, text)
+    text = fit.ended(request, text)
     refusal = changed or why_refused(request, text)
     source: Source = "retrieved" if "retrieved" in candidate.sources else "drafted"
     score = candidate.gap + candidate.suffix

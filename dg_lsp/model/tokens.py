@@ -8,7 +8,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.prompts.styles import frame_of
 from dg_lsp.text.documents.document import last_line
-from dg_lsp.text.fills.endings import newline_of
+from dg_lsp.text.fills.site import newline_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
 from dg_lsp.text.prompts.prompt import shortened

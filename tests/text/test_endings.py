@@ -2,7 +2,8 @@
 
 import pytest
 
-from dg_lsp.text.fills.endings import ended, endings
+from dg_lsp.text.fills.endings import endings
+from dg_lsp.text.fills.fit import ended
 from dg_lsp.text.messages import Infill, Kind
 
 JAVA = "class A {\n    int f(int a) {\n        "

@@ -6,16 +6,17 @@ from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
-from dg_lsp.text.fills import endings
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
 from dg_lsp.text.fills.check import faults_of
+from dg_lsp.text.fills.endings import endings
 from dg_lsp.text.fills.room import doubled
-from dg_lsp.text.fills.site import Site, site_of, to_bytes
+from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, LISTS, PARTS, Infill, Kind
-from dg_lsp.text.syntax.brackets import unpaired
+from dg_lsp.text.syntax.bodies import NO_CODE
+from dg_lsp.text.syntax.brackets import PAIRS, unpaired
 from dg_lsp.text.syntax.lexer import block_end, element_end, first_token, logical_lines, tokens, width
 
 # Kinds that may go on over line ends while a bracket is open, or while the text there is not complete.
@@ -54,7 +55,7 @@ def fit(request: Infill, text: str) -> str:
     For the gap in `f(|)`, the text `a, b)\nc()` becomes `a, b`; for the one in `if (|` of Java, `a) {` gets a line
     with `}`. A span keeps its white space, and what it repeats.
     """
-    return endings.ended(request, beginning(request, text))
+    return ended(request, beginning(request, text))
 
 
 @bounded
@@ -88,6 +89,21 @@ def beginning(request: Infill, text: str) -> str:
         return fill[: doubled(site_of(request), fill) if site_of(request).is_part else None].decode("utf-8")
     # 4.
     return text.rstrip()
+
+
+def ended(request: Infill, text: str) -> str:
+    """Return `text` with the first ending that leaves it without faults, and with what parts it from the line below.
+
+    Nothing is added where no ending helps, nor to a body, a span, or a statement, which may go on below its line.
+    """
+    site = site_of(request)
+    if site.kind == "span" or not text:
+        return text
+    in_line = bool(site.rest.strip()) and site.kind in (*LISTS, "expression")
+    if (in_line or site.kind == "rest_of_line") and faults_of(request, text):
+        tried = (text + ending for ending in endings(request, text))
+        text = next((one for one in tried if not faults_of(request, one)), text)
+    return text if site.rest.strip() else _separated(request, text)
 
 
 @bounded
@@ -150,7 +166,7 @@ def plain(request: Infill, text: str) -> str:
     text = to_bytes(text).decode("utf-8")
     if request.kind not in (*PARTS, "span"):
         text = re.sub(r"^(?:[ \t\f]*(?:\r\n|\n|\r))*[ \t\f]*", "", text)
-    return LINE_END.sub(endings.newline_of(request), _indented(request, text))
+    return LINE_END.sub(newline_of(request), _indented(request, text))
 
 
 def _request(document: Document, gap: Gap) -> Infill:
@@ -174,6 +190,22 @@ def _is_of_one_line(site: Site) -> bool:
     # Quotes that no table lists are those of a raw string, whose close holds what its beginning says.
     kinds = [quotes for quotes in site.language.strings if quotes.close == state.string]
     return bool(kinds) and not any(quotes.lines for quotes in kinds)
+
+
+def _separated(request: Infill, text: str) -> str:
+    """Return `text` with what must part it from the line below: a comma in a list of Go, a semicolon in CSS."""
+    site, data = site_of(request), to_bytes(text)
+    words, below, opened = site.language.words, site.after.lstrip(), site.state.brackets[-1:]
+    last = words.last_comma and opened in PAIRS and below.startswith(PAIRS[opened])
+    followed = opened == b"{" and b":" in site.before[site.line :] + data and words.follows.match(below)
+    if site.is_prose or not (last or followed):
+        return text
+    code = [token for token in tokens(site.language, data, 0, len(data)) if token.kind not in NO_CODE]
+    end = code[-1].end if code else 0
+    parted = (data[:end] + (b"," if last else words.ends[0]) + data[end:]).decode("utf-8")
+    return (
+        text if data[:end].endswith((b",", b";", b"{", b"}", b":")) or faults_of(request, parted) else parted
+    )
 
 
 def _first_whole(request: Infill, text: str) -> str:

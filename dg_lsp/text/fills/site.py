@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.gaps.plain import open_at
 from dg_lsp.text.languages.language import Language, load_language
@@ -74,6 +74,15 @@ def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]
     after = to_bytes(gap.insert_after) + document.data[edit.end :]
     language = load_language(document.language, document.macros)
     return _site(language, gap.kind, before, after), to_bytes(fill)
+
+
+def newline_of(request: Infill) -> str:
+    """Return the line end of the gap's own line; on the last line that of the line above; in a file of one line LF."""
+    if own := LINE_END.search(request.suffix):
+        return own[0]
+    lines = request.prefix.splitlines(keepends=True)
+    above = next((end for line in reversed(lines) if (end := LINE_END.search(line))), None)
+    return above[0] if above else "\n"
 
 
 def to_bytes(text: str) -> bytes:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.fills import endings, fit
+from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.baseline import Fault, given_up, neutral_text
 from dg_lsp.text.fills.check import faults_of, is_stub
 from dg_lsp.text.fills.fit import within
-from dg_lsp.text.fills.site import Site, site_of, to_bytes
+from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES, Infill
 from dg_lsp.text.syntax.brackets import closers, state_at, unpaired
@@ -115,7 +115,7 @@ def go_on(request: Infill, before: str, more: str) -> Written:
     if written.ended:
         return written
     # Keep whole lines, as long as the file can still parse with some end behind them.
-    newline = endings.newline_of(request)
+    newline = newline_of(request)
     first, last = _line_start(before, newline), _line_start(whole, newline)
     end = last
     while end > first and all(faults_of(request, whole[:end] + e) for e in _endings(request, whole[:end])):
