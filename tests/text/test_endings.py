@@ -33,6 +33,7 @@ def request(language: str, before: str, after: str, kind: Kind = "rest_of_line")
         ("python", "def f():\n    ", "\n    return 1\n", "if x:", "if x:\n        pass"),
         ("python", "x = f(", ", 1)\n", "a", "a"),
         ("python", 'x = f("', "\ny = 1\n", "a", 'a")'),
+        ("python", "x = f(", "\ny = 1\n", '"a', '"a'),
         ("java", JAVA + 'g("', BELOW, "a", 'a");'),
         ("go", 'package p\n\nvar a = "', "\n\nvar x = 1\n", "b", 'b"'),
         ("python", "def f(", "\n\nx = 1\n", "a", "a):"),
@@ -64,7 +65,7 @@ def test_a_text_gets_the_shortest_ending_that_leaves_no_fault(
         ("go", "package p\n\nfunc f() {\n\tg(", ")\n}\n", "func() {", "func() {\n\t}"),
         ("typescript", "items.map(", ");\n", "(x) => {", "(x) => {\n}"),
         ("java", JAVA + "g(", ");" + BELOW, "h(a", "h(a)"),
-        ("java", JAVA + "g(", ");" + BELOW, 'h("a', 'h("a")'),
+        ("java", JAVA + "g(", ");" + BELOW, 'h("a', 'h("a'),
         ("python", 'x = f("', '")\ny = 1\n', "a", "a"),
     ],
 )

@@ -13,15 +13,16 @@ def endings(request: Infill, text: str) -> Iterator[str]:
 
     Where the line continues after the gap, they close what `text` itself has opened: `]` for `a[0` in `f(|)`.
 
-    1. Closers of the quotes and brackets that the line has opened, and the ends of a statement.  2. In Python the end
-    of a header, then a body below it.  3. Closers of the brackets that lines above it have opened in its statement, on
-    the line below.  4. Words that close a block of a plain language.
+    1. Closers of the brackets that the line has opened, and of its quotes, and the ends of a statement.  2. In Python
+    the end of a header, then a body below it.  3. Closers of the brackets that lines above it have opened in its
+    statement, on the line below.  4. Words that close a block of a plain language.
     """
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
     goes_on = bool(site.rest.strip())
     first = len(site.before) if goes_on else site.line
-    if state.comment or (state.string and state.begins < first):
+    # A string that the text itself begins and does not end is not what its writer meant.
+    if state.comment or (state.string and (goes_on or not first <= state.begins < len(site.before))):
         return
     below, body = newline_of(request) + request.indent, language.placeholders["block"]
     shut = (state.string + state.closing(at for at in state.opened if at >= first)).decode()
