@@ -16,7 +16,9 @@ into() {
 }
 # torch's own index has a build for this machine, of 0.2 GB for a CPU. Where it cannot be reached, a wheel of that build
 # beside this script does as well, or one on an index that uv is set to; the build of the usual index is for NVIDIA's GPUs.
-into --torch-backend "${UV_TORCH_BACKEND:-auto}" || {
+backend=${UV_TORCH_BACKEND:-auto}
+unset UV_TORCH_BACKEND # which uv would obey at the second try, too
+into --torch-backend "$backend" || {
   echo "install.sh: trying without torch's own index; without a build for the CPU beside $0 this takes 5 GB" >&2
   into --find-links "$here"
 }

@@ -20,6 +20,7 @@ mkdir -p "$3/bin" && cp "$(dirname "$0")/pip" "$(dirname "$0")/uv" "$3/bin/"
 """
 UV = """#!/bin/sh
 echo "$*" >> "$HOME/calls"
+test -z "$UV_TORCH_BACKEND" || exit 9
 case "$*" in *--torch-backend*) exit "${REFUSED:-0}" ;; esac
 """
 
@@ -70,7 +71,7 @@ def installed(tmp_path: Path):
         for name in names:
             (place / name).touch()
         own = {"HOME": str(tmp_path), "PYTHON": str(programs / "python"), "REFUSED": str(refused)}
-        inherited = {name: value for name, value in os.environ.items() if name != "UV_TORCH_BACKEND"}
+        inherited = {**os.environ, "UV_TORCH_BACKEND": "cu130"}
         command = ["sh", str(place / "install.sh"), *([given] if given else [])]
         done = subprocess.run(command, env={**inherited, **own}, capture_output=True, text=True, check=True)
         assert (tmp_path / ".local/bin/dg-lsp").readlink() == tmp_path / ".dg-lsp/bin/dg-lsp"
@@ -85,21 +86,21 @@ def installed(tmp_path: Path):
 
 def test_the_script_installs_the_wheel_beside_it(installed) -> None:
     assert installed("dg_lsp-0.1.0-py3-none-any.whl") == [
-        "--torch-backend auto -- HERE/dg_lsp-0.1.0-py3-none-any.whl"
+        "--torch-backend cu130 -- HERE/dg_lsp-0.1.0-py3-none-any.whl"
     ]
 
 
 def test_the_script_installs_the_clone_that_it_is_in(installed) -> None:
-    assert installed("pyproject.toml") == ["--torch-backend auto -- HERE"]
+    assert installed("pyproject.toml") == ["--torch-backend cu130 -- HERE"]
 
 
 def test_without_the_index_of_torch_it_takes_a_wheel_beside_it(installed) -> None:
     wheels = ("dg_lsp-0.1.0-py3-none-any.whl", "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl")
     assert installed(*wheels, refused=1) == [
-        "--torch-backend auto -- HERE/dg_lsp-0.1.0-py3-none-any.whl",
+        "--torch-backend cu130 -- HERE/dg_lsp-0.1.0-py3-none-any.whl",
         "--find-links HERE -- HERE/dg_lsp-0.1.0-py3-none-any.whl",
     ]
 
 
 def test_the_script_installs_what_is_named_with_its_extras(installed) -> None:
-    assert installed(given="/source[server]") == ["--torch-backend auto -- /source[server]"]
+    assert installed(given="/source[server]") == ["--torch-backend cu130 -- /source[server]"]
