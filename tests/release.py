@@ -52,6 +52,7 @@ export DG_LSP_CHECKPOINT=embedded
 git diff --exit-code shop.py && exit 4
 test -z "$(git status --porcelain | grep -v ' M shop.py')"
 """
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 VARIABLES = (
     "SSL_CERT_FILE",
     "PIP_CERT",
@@ -84,7 +85,7 @@ class Clean:
             else {}
         )
         kept = {name: os.environ[name] for name in VARIABLES if name in os.environ}
-        plain = {"HOME": "/root", "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"}
+        plain = {"HOME": "/root", "PATH": PATH, "LANG": "C.UTF-8"}
         return subprocess.Popen(
             ["chroot", str(self.place), *words],
             env={**plain, **kept, **links, **(environment or {})},
@@ -178,7 +179,7 @@ def containerfile(root: Clean) -> str:
             root.script(rest, environment)
         elif word in ("ARG", "ENV"):
             name, _, value = rest.partition("=")
-            environment[name] = value.replace("$PATH", "/usr/local/bin:/usr/bin:/bin")
+            environment[name] = value.replace("$PATH", PATH)
         elif word == "USER":
             user = rest
         elif word == "ENTRYPOINT":
