@@ -607,11 +607,27 @@ MUTANTS = (
     ),
     Mutant(
         12,
-        "a server gets names of files, and removed text",
+        "a server gets names of files",
         "dg_lsp/filling/leaving.py",
         "if settings.engine_url:",
         "if False:",
         PROTECTION + "test_a_server_learns_no_name_of_a_file_and_a_model_of_this_machine_does",
+    ),
+    Mutant(
+        12,
+        "a request has the text that an edit has removed",
+        "dg_lsp/filling/guesses.py",
+        "shown = data[example.start : example.end]",
+        "shown = example.old",
+        PROTECTION + "test_a_text_that_was_removed_reaches_no_model",
+    ),
+    Mutant(
+        12,
+        "a file is read by rules of git that have changed since",
+        "dg_lsp/filling/project.py",
+        "if stamp is None or (rules.git and ignored(path.parent, [path])):",
+        "if stamp is None:",
+        "tests/filling/test_project.py::test_rules_of_git_that_change_just_before_a_file_is_read_hold_for_it",
     ),
     Mutant(
         12,

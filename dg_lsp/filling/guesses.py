@@ -89,9 +89,9 @@ def _behind(to: Settings, document: Document, example: Example, edit: Edit, othe
 
 
 def _request(to: Settings, document: Document, example: Example, edit: Edit) -> Infill:
-    """Return the request to rate `edit`. An `example` that is out of sight comes as a diff in another file.
+    """Return the request to rate `edit`. The lines of an `example` that is out of sight come as those of another file.
 
-    The diff has a text that was removed, so only a model of this machine gets it.
+    They come as they are now: the text that was removed is in no request.
     """
     data, line = document.data, document.line_at(edit.start)
     start, end = document.line_starts[line], document.line_end(line)
@@ -101,8 +101,8 @@ def _request(to: Settings, document: Document, example: Example, edit: Edit) -> 
     pieces: tuple[Piece, ...] = ()
     if not start - len(above) <= example.start <= end + len(below):
         name = posixpath.basename(split_uri(document.uri)[1])
-        shown = b"-%b\n+%b\n" % (example.old, data[example.start : example.end])
-        pieces = (Piece(f"{name}.diff", shown.decode("utf-8", "replace")),)
+        shown = data[example.start : example.end]
+        pieces = (Piece(name, f"{shown.decode('utf-8', 'replace')}\n"),)
     request = Infill(
         prefix=above.decode("utf-8", "replace"),
         suffix=below.decode("utf-8", "replace"),
@@ -113,8 +113,9 @@ def _request(to: Settings, document: Document, example: Example, edit: Edit) -> 
         deadline=_DEADLINE,
         priority="ahead",
         rated=tuple(text.decode("utf-8", "replace") for text in (data[start:end], new)),
+        context=pieces,
     )
-    return leaving(request, to, pieces)
+    return leaving(request, to)
 
 
 async def is_likely(engine: Engine, guess: Guess) -> bool:

@@ -3,29 +3,24 @@
 All requests go through it, those for fills and those for ratings.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.languages.language import suffixes
 from dg_lsp.text.messages import Infill, Piece
-from dg_lsp.text.related.secrets import secrets_in
 
 
-def leaving(request: Infill, settings: Settings, old: Sequence[Piece] = ()) -> Infill:
+def leaving(request: Infill, settings: Settings) -> Infill:
     """Return `request` with what its receiver may get: the engine that `settings` choose.
 
-    A model of this machine gets `old`, texts that were replaced and are in no file any more, unless something in them
-    looks like a key. A server gets none of these, and no name of a file: `../billing/rates.py` becomes `1.py`.
+    Neither gets a text that is in no file any more, since no request is made of one. A server gets no name of a file:
+    `../billing/rates.py` becomes `1.py`.
     """
-    if settings.engine_url:
-        pieces = enumerate(request.context, 1)
-        return replace(
-            request, context=tuple(Piece(_nameless(piece.path, n), piece.text) for n, piece in pieces)
-        )
-    kept = tuple(piece for piece in old if not secrets_in(piece.text))
-    return replace(request, context=(*request.context, *kept)) if kept else request
+    if not settings.engine_url:
+        return request
+    pieces = enumerate(request.context, 1)
+    return replace(request, context=tuple(Piece(_nameless(piece.path, n), piece.text) for n, piece in pieces))
 
 
 def _nameless(path: str, number: int) -> str:

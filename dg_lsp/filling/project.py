@@ -147,9 +147,9 @@ def is_on_disk(other: Other, rules: Rules) -> bool:
 
 def read_file(index: Index, path: Path, rules: Rules) -> Other | None:
     """Return the file at `path` as an entry for `index`, which is not changed; None if it may not or cannot be read."""
-    # Taken before the text is read, so that a change in the meantime gives another stamp.
+    # Taken before git's rules and the text are read, so that a change in the meantime gives another stamp.
     stamp = rules.stamp(path)
-    if stamp is None:
+    if stamp is None or (rules.git and ignored(path.parent, [path])):
         return None
     try:
         document = read_document(path)

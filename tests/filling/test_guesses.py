@@ -71,10 +71,10 @@ def test_a_request_has_the_text_around_the_line_and_both_lines() -> None:
     assert request.context == () and request.priority == "ahead"
 
 
-def test_an_edit_out_of_sight_comes_as_a_diff() -> None:
+def test_an_edit_out_of_sight_comes_as_its_line_is_now() -> None:
     far = BOX.replace("    int height", "    // \n" * 400 + "    int height")
     (guess,) = guessed(far, WIDER)
-    assert [piece.text for piece in guess.request.context] == ["-    int width;\n+    long width;\n"]
+    assert [piece.text for piece in guess.request.context] == ["    long width;\n"]
     assert len(guess.request.prefix) < 1500 < len(far)
 
 

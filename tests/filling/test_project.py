@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.filling.project import Rules, files_near, index_near
+from dg_lsp.filling.project import Rules, files_near, index_near, may_be_read, read_file
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.text.documents import document
-from dg_lsp.text.related.index import LARGEST
+from dg_lsp.text.related.index import LARGEST, Index
 
 FILES = (
     "a.py",
@@ -134,3 +134,14 @@ def test_a_fill_takes_what_has_been_read_when_its_time_is_over(
     now = iter(range(100))
     monkeypatch.setattr("time.monotonic", lambda: next(now))
     assert 0 < len(index_near(tmp_path / "own.py", Settings(), seconds=4)) < 4
+
+
+def test_rules_of_git_that_change_just_before_a_file_is_read_hold_for_it(tmp_path: Path) -> None:
+    for name in ("HEAD", "objects/x", "refs/x"):
+        (tmp_path / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".git" / name).write_text("ref: refs/heads/main\n")
+    path, rules = tmp_path / "keys.py", Rules((tmp_path,), (), git=True)
+    path.write_text("y = load(key)\n")
+    assert may_be_read(path, rules) and read_file(Index(), path, rules)
+    (tmp_path / ".gitignore").write_text("keys.py\n")
+    assert read_file(Index(), path, rules) is None

@@ -261,11 +261,10 @@ class Planted:
             await self.editor.tell("notebookDocument/didClose", about)
 
     async def remove(self) -> None:
-        """Replace a text that a model of this machine may learn only if it looks like no key, and no server ever."""
+        """Replace a text, which no model may learn from then on."""
         self.words += 1
         word = f"zqold{self.words}x"
-        text = word if self.team else f"{word}-Passw0rd"
-        old = f'conn = connect(host, password="{text}")'
+        old = f'conn = connect(host, "{word}")'
         like = "".join(f'link{n} = connect(port{n}, "plain{n}")\n' for n in range(3))
         uri = await self.open(self.folder / "acq.py", f"{old}\n{FAR}{like}")
         self.secret[word.encode()] = "removed"
