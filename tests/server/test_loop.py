@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from dg_lsp.server.documents import Change, Documents
+from dg_lsp.server.rpc.envelope import parse_message
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.text.documents.document import Document
 from tests.server.wire import HERE, Wire, frame, notification, request
@@ -240,3 +242,26 @@ def test_messages_of_all_sizes_give_the_text_that_the_client_has(seed: int) -> N
     found = asyncio.run(scenario())
     expected = reference.snapshot(URI)
     assert expected is not None and found == expected.data
+
+
+def test_other_threads_run_while_a_large_message_is_read() -> None:
+    body = json.dumps(changed(2, *(inserted(n, 0, "y") for n in range(28_000)))).encode()
+    turns, reading = 0, threading.Event()
+
+    def read() -> None:
+        reading.set()
+        assert len(parse_message(body).body["params"]["contentChanges"]) == 28_000
+        reading.clear()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.001)
+    try:
+        thread = threading.Thread(target=read)
+        thread.start()
+        while thread.is_alive():
+            time.sleep(0)
+            turns += reading.is_set()
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert turns > 20

@@ -168,3 +168,8 @@ def test_a_name_that_the_lines_behind_an_empty_one_use_is_missing(above: str, be
     assert missing_name(Infill(prefix, behind, "python", "statement")) == name
     assert not missing_name(Infill(prefix, behind, "go", "statement"))
     assert not missing_name(Infill(prefix, behind, "python", "string"))
+
+
+def test_functions_within_functions_may_be_deeper_than_python_calls_itself() -> None:
+    deep = "known = " + "lambda a: " * 1_500 + "a\n"
+    assert undefined(deep + PREFIX, "return known(unknown)", SUFFIX) <= {"unknown"}

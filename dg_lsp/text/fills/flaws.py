@@ -133,10 +133,11 @@ def missing_name(request: Infill) -> str:
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    """`table` and all tables in it."""
-    yield table
-    for inner in table.get_children():
-        yield from _tables(inner)
+    """Yield `table` and all tables in it, which may be a thousand deep."""
+    left = [table]
+    while left:
+        yield (table := left.pop())
+        left += reversed(table.get_children())
 
 
 def _parameters(language: Language, root: Node, header: Span) -> Iterator[str]:
