@@ -582,6 +582,22 @@ MUTANTS = (
         "tests/model/test_sound.py::test_a_header_that_cannot_be_is_refused_with_little_memory",
     ),
     Mutant(
+        11,
+        "the next run of a process reads the text that crashed it",
+        "dg_lsp/engine/fatal.py",
+        "if text in self._known:",
+        "if False:",
+        "tests/engine/test_fatal.py::test_a_text_that_crashed_a_process_is_not_read_by_the_next_ones",
+    ),
+    Mutant(
+        11,
+        "a large message is read in one go",
+        "dg_lsp/server/rpc/envelope.py",
+        "if in_pieces:",
+        "if False:",
+        "tests/server/test_loop.py::test_other_threads_run_while_a_large_message_is_read",
+    ),
+    Mutant(
         12,
         "text is read before the settings are known",
         "dg_lsp/server/handlers/lifecycle.py",

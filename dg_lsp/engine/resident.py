@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from filelock import FileLock, Timeout
 
 from dg_lsp.checkpoints import located, named
 from dg_lsp.engine.client import SILENCE, Pace, RemoteEngine, is_older, other_version
+from dg_lsp.engine.fatal import CRASH, CRASHED, TEXTS, hash_of
 from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, EngineSilent, check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
@@ -34,9 +34,6 @@ _PATIENCE = 60.0
 _LAST_WORD = 5.0  # seconds that a silent process has to answer before it is killed
 _log = logging.getLogger(__name__)
 HUNG = "the engine hung and was ended; the next request starts it again"
-CRASHED = "the engine crashed when it read this text, which is not sent again until it changes"
-_CRASH = b"Fatal Python error"  # what the log of an engine says of a crash, and of no other end
-_TEXTS = 64  # texts that crashed an engine, as hashes
 
 
 class ResidentEngine:
@@ -52,7 +49,7 @@ class ResidentEngine:
         self._listening: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()
         self._backoff = Backoff(first=0.0)
-        self._fatal = deque[bytes](maxlen=_TEXTS)
+        self._fatal = deque[bytes](maxlen=TEXTS)
 
     def exclude(self, globs: tuple[str, ...]) -> None:
         """Keep the text of files that `globs` name on this machine from now on."""
@@ -63,7 +60,7 @@ class ResidentEngine:
 
         A text that has crashed an engine is not sent again.
         """
-        if self._fatal and _hash(request) in self._fatal:
+        if self._fatal and hash_of(request) in self._fatal:
             raise EngineError(CRASHED)
         if self._settings.engine_url:
             check_leaving(request, self._settings.exclude)
@@ -90,7 +87,7 @@ class ResidentEngine:
                     raise EngineDied(HUNG) from error
             except (EngineAbsent, EngineFailed, EngineDied) as error:
                 if _has_crashed(log, known):
-                    self._fatal.append(_hash(request))
+                    self._fatal.append(hash_of(request))
                     self._fail(error, count)
                     raise EngineDied(CRASHED) from error
                 if again or not isinstance(error, EngineAbsent):
@@ -347,12 +344,6 @@ async def _taken(path: Path) -> AbstractContextManager[object]:
             ) from error
 
 
-def _hash(request: Infill) -> bytes:
-    """Return a hash of the text around the gaps of `request`, wherever in it these are."""
-    text = "".join((request.language, request.prefix, *request.between, request.suffix))
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
 def _size(log: Path) -> int:
     """Return the size of the file `log`; 0 if there is none."""
     try:
@@ -365,7 +356,7 @@ def _has_crashed(log: Path, known: int) -> bool:
     """Return whether `log` tells of a crash behind its first `known` bytes."""
     with suppress(OSError), log.open("rb") as file:
         file.seek(known)
-        return _CRASH in file.read()
+        return CRASH in file.read()
     return False
 
 

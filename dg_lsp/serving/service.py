@@ -11,7 +11,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from functools import cache
 from importlib import metadata
 from statistics import median
@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import dg_lsp
 from dg_lsp.engine import wire
 from dg_lsp.engine.client import Pace
+from dg_lsp.engine.fatal import FatalTexts
 from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
 from dg_lsp.serving.waits import longest_wait, waits
 from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
@@ -51,11 +52,11 @@ class Service:
     """One engine and its status: call `load` once, then `answer` for each request.
 
     last_active: time.monotonic() of the last request, event or end of a request. broken: why this process can compute
-    no more; empty while it can. on_event: notes nothing, unless it is set.
+    no more; empty while it can. on_event: notes nothing, unless it is set. fatal: the texts that are not read.
     """
 
-    def __init__(self, checkpoint: str, digest: str) -> None:
-        self._checkpoint, self._digest = checkpoint, digest
+    def __init__(self, checkpoint: str, digest: str, fatal: FatalTexts | None = None) -> None:
+        self._checkpoint, self._digest, self._fatal = checkpoint, digest, fatal
         self._engine: Hosted | None = None
         self._ready = asyncio.Event()
         self._state: tuple[State, float, str] = ("starting", 0.0, "")
@@ -189,16 +190,18 @@ class Service:
         """Run the engine for `request`, and put its Drafts and its end into the mailbox."""
         came = time.monotonic()
         try:
-            async with aclosing(engine.infill(request)) as events:
-                async for event in events:
-                    self._step()
-                    if isinstance(event, Fill) or mailbox.draft is None:
-                        self.on_event(event, time.monotonic() - came)
-                    if isinstance(event, Draft):
-                        mailbox.put(event)
-                    else:
-                        self._note(event, request.priority)
-                        self._end(mailbox, "fill", wire.pack(event))
+            noted = self._fatal.reading(request) if self._fatal else nullcontext()
+            with noted:
+                async with aclosing(engine.infill(request)) as events:
+                    async for event in events:
+                        self._step()
+                        if isinstance(event, Fill) or mailbox.draft is None:
+                            self.on_event(event, time.monotonic() - came)
+                        if isinstance(event, Draft):
+                            mailbox.put(event)
+                        else:
+                            self._note(event, request.priority)
+                            self._end(mailbox, "fill", wire.pack(event))
         except EngineError as error:
             self._end(mailbox, "error", {"message": str(error)})
             if isinstance(error, EngineBroken):

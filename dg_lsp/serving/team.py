@@ -27,6 +27,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dg_lsp.checkpoints import digest_of
+from dg_lsp.engine.fatal import FatalTexts
+from dg_lsp.engine.runtime import runtime_directory
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import CLIENT, config_of, make_app, refusal
 from dg_lsp.serving.door import ADMIT, Door, Guest, places, raise_limit
@@ -170,7 +172,9 @@ def run_server(settings: Settings, listening: Listening, loaded: Callable[[], No
     """
     check(listening)
     raise_limit()
-    return asyncio.run(serve(settings, listening, loaded))
+    # Beside the files of engines, since a supervisor starts the server again where it was.
+    fatal = FatalTexts(runtime_directory() / f"team-{listening.port}.texts")
+    return asyncio.run(serve(settings, listening, loaded, fatal))
 
 
 def check(listening: Listening) -> None:
@@ -217,9 +221,14 @@ def _check_pair(certificate: Path, key: Path) -> None:
         ) from error
 
 
-async def serve(settings: Settings, listening: Listening, loaded: Callable[[], None] = lambda: None) -> int:
-    """Serve until SIGTERM, SIGINT or the end of the task; return the exit code."""
-    service = Service(settings.checkpoint, digest_of(settings.checkpoint))
+async def serve(
+    settings: Settings,
+    listening: Listening,
+    loaded: Callable[[], None] = lambda: None,
+    fatal: FatalTexts | None = None,
+) -> int:
+    """Serve until SIGTERM, SIGINT or the end of the task; return the exit code. fatal: the texts that are not read."""
+    service = Service(settings.checkpoint, digest_of(settings.checkpoint), fatal)
     team = Team(service, Tokens(listening.tokens).name_of, _metrics(service))
     # Listen, so that a supervisor sees the process.
     bound = _listen(listening)

@@ -9,17 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
 from dg_lsp.engine import wire
+from dg_lsp.engine.fatal import CRASHED, FatalTexts
 from dg_lsp.engine.scripted import ScriptedEngine, open_scripted
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.serving import process
@@ -50,6 +51,22 @@ async def lines_of(service: Service, pause: float = 0.0) -> list[dict[str, Any]]
 
     await service.answer(REQUEST, read)
     return found
+
+
+def test_a_text_that_crashed_the_last_process_is_not_given_to_the_engine() -> None:
+    class Known:
+        @contextmanager
+        def reading(self, request: Infill) -> Iterator[None]:
+            assert request == REQUEST
+            raise EngineError(CRASHED)
+            yield
+
+    async def work() -> None:
+        service = Service("scripted", "", cast(FatalTexts, Known()))
+        await service.load(opener(open_scripted("scripted")))
+        assert await lines_of(service) == [{"error": {"message": CRASHED}}]
+
+    asyncio.run(work())
 
 
 def test_a_slow_reader_misses_drafts_and_holds_no_step_up() -> None:

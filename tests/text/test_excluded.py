@@ -1,12 +1,13 @@
 """Which files are excluded by which globs."""
 
+import time
 from pathlib import PurePosixPath
 
 import pytest
 
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents import excluded as names
-from dg_lsp.text.documents.excluded import excluding, names_of, split_uri
+from dg_lsp.text.documents.excluded import excluding, excluding_file, names_of, split_uri
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,10 @@ def test_a_file_has_the_names_that_each_folder_gives_it() -> None:
     assert set(names_of("/w/app/a.py", ["/w/app/"])) == {"a.py", "app/a.py", "w/app/a.py"}
     assert names_of("/w/c#1/.env?x", []) == ("w/c#1/.env?x", "w/c")
     assert set(names_of("\\\\w\\.env", [])) == {"\\\\w\\.env", "w/.env"}
+
+
+@pytest.mark.parametrize("glob", ["[" * 200_000, "a[!" * 70_000, "[]" * 2 + "[" * 200_000, "{" * 200_000])
+def test_no_glob_takes_long(glob: str) -> None:
+    began = time.process_time()
+    assert excluding_file("/w/a.py", ["/w"], [glob, "*.py"]) == "*.py"
+    assert time.process_time() - began < 5

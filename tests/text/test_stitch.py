@@ -1,5 +1,7 @@
 """What stays of a canvas when the gap goes on beyond it."""
 
+import time
+
 import pytest
 
 from dg_lsp.text.fills.stitch import Written, ended, first_sentence, go_on, goes_round, without_round
@@ -110,3 +112,9 @@ def test_where_the_container_of_a_body_closes_it_has_ended() -> None:
     assert ended(asked, "a()\n    b()") == Written("a()\n    b()")
     found = ended(asked, "a()\n\nx = 1")
     assert found.ended and found.text.rstrip() == "a()"
+
+
+def test_a_long_line_is_looked_at_from_its_end_only() -> None:
+    began = time.process_time()
+    assert goes_round("x" + "for all of it " * 20_000) and not goes_round("a" * 200_000 + "!")
+    assert time.process_time() - began < 5

@@ -17,6 +17,7 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _VARIANTS = 64  # texts that one glob with braces expands to, at most
 # Stars, a set of characters such as `[!a-z]`, or any other character.
 _TOKEN = re.compile(r"(?<![^/])\*\*/|\*+|\[!?\]?[^\]]*\]|(?s:.)")
+_TOKEN_WITHOUT_SET = re.compile(r"(?<![^/])\*\*/|\*+|(?s:.)")
 _DRIVE = re.compile(r"/?([A-Za-z])[:|](?=/|\Z)")
 
 
@@ -197,7 +198,9 @@ def _without_braces(glob: str) -> list[str]:
 def _regular(glob: str) -> str:
     """The regular expression of `glob`; each star takes as little as it can and gives nothing back, so it is fast."""
     done = piece = ""
-    for token in _TOKEN.findall(glob):
+    # Behind the last `]` a `[` begins no set, and to look for its end at each of many would take quadratic time.
+    sets = glob.rfind("]") + 1
+    for token in (*_TOKEN.findall(glob, 0, sets), *_TOKEN_WITHOUT_SET.findall(glob, sets)):
         if token.startswith("*"):
             done, piece = f"{done}(?>{piece})", "(?:.*?/)??" if token == "**/" else ".*?"
         else:

@@ -18,7 +18,7 @@ from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import leading, tokens
 
 # A line of its own that ends with a value, and text that begins one.
-_OWN_LINE = re.compile(rb"\s*[\r\n].*[\w)\]}\"'`\x80-\xff]\s*\Z", re.DOTALL)
+_OWN_LINE = re.compile(rb"(?:(?![\r\n])\s)*+[\r\n].*[\w)\]}\"'`\x80-\xff]\s*\Z", re.DOTALL)
 _NEXT_VALUE = re.compile(rb"\s*[\w\"'`\x80-\xff]")
 # A value in front of an element of JSX, which parsers read as a comparison.
 _LAST_VALUE, _NEXT_ELEMENT = re.compile(rb"[\w)\]}\"'`>\x80-\xff]\s*\Z"), re.compile(rb"\s*<[A-Za-z>]")

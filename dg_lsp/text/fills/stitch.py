@@ -20,7 +20,8 @@ from dg_lsp.text.syntax.lexer import Span, Token, line_end, line_start, tokens
 _GOES_ON = re.compile(r"[.?:,)\]}+*/%&|^=<>-]|(?:else|elif|except|finally|catch)\b")
 _ROUND = 6  # lines
 # The same piece three times running, at the end of a line.
-_THRICE = re.compile(r"(.{8,80}?)\1\1$")
+_PIECE = 80  # characters
+_THRICE = re.compile(rf"(.{{8,{_PIECE}}}?)\1\1$")
 # A sentence: up to a full stop that white space follows, or up to the end of its paragraph.
 _SENTENCE = re.compile(r"(?s).*?(?:[.!?](?=\s)|(?=\r?\n[ \t]*\r?\n))")
 NEAR = 2_000  # bytes behind the fill that the parser is watched on
@@ -95,7 +96,7 @@ def without_round(text: str) -> str:
 
 def goes_round(text: str) -> bool:
     """Return whether the last line of `text` ends with one piece with letters, numbers apart, three times running."""
-    found = _THRICE.search(re.sub(r"\d+", "0", LINE_END.split(text)[-1]))
+    found = _THRICE.search(re.sub(r"\d+", "0", LINE_END.split(text)[-1])[-3 * _PIECE :])
     return found is not None and any(sign.isalpha() for sign in found[1])
 
 
