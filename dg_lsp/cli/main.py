@@ -97,7 +97,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here."""
+    """Run the subcommand that the first of `argv` names; --help, --version and a wrong name end here.
+
+    Its arguments contain the process that has started this one, `parent`, as it was before the imports.
+    """
+    parent = os.getppid()
     if argv[0] not in COMMANDS and not argv[0].startswith("-"):
         near = get_close_matches(argv[0], COMMANDS, 1)
         advice = f"did you mean {near[0]}?" if near else "dg-lsp --help lists the commands"
@@ -124,6 +128,7 @@ def _run(argv: Sequence[str]) -> int:
         return _error(f"unknown argument {unknown[0]!r}; see dg-lsp {name} --help")
     for sentence in unknown_variables():
         say(sentence)
+    arguments.parent = parent
     return int(work.run(arguments))
 
 

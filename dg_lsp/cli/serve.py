@@ -38,4 +38,4 @@ def run(arguments: argparse.Namespace) -> int:
     server = make_server(settings, open_engine)
     # The objects that exist now stay; a garbage collector that walks through all of them would delay a reply.
     gc.freeze()
-    return serve(server)
+    return serve(server, arguments.parent)

@@ -164,4 +164,4 @@ async def add(ls: Server, a: int, b: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(make_server()))
+    sys.exit(serve(make_server(), *map(int, sys.argv[1:])))

@@ -92,9 +92,16 @@ def ghost(msg_id: str, line: int, uri: str = URI) -> Message:
     return request(msg_id, "textDocument/inlineCompletion", {**about, "context": {"triggerKind": 2}})
 
 
+MOVED = {"oldUri": "file:///w/a/old.py", "newUri": "file:///w/b/new.py"}
 SENT: dict[str, list[Message]] = {
     "8,000 deleted files": [files(8_000, 3)],
     "20,000 changed files": [files(20_000, 2)],
+    "8,000 renamed files": [
+        notification("workspace/didRenameFiles", {"files": [MOVED] * 8_000}),
+        notification("workspace/didDeleteFiles", {"files": [{"uri": MOVED["oldUri"]}] * 8_000}),
+    ],
+    "150 documents at once": [opened(LINE * 300, f"file:///w/{n}.py") for n in range(150)],
+    "100,000 changes": [opened(LINE), changed(2, *[inserted(0, 0, "y")] * 100_000)],
     "5,000 changes": [opened(LINE * 6_000), changed(2, *(inserted(n, 0, "y") for n in range(5_000)))],
     "20,000 changes": [opened(LINE * 20_000), changed(2, *(inserted(n, 0, "y") for n in range(20_000)))],
     "a text replaced as a whole": [opened(LINE * 50_000), changed(2, {"text": LINE * 60_000})],

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.cli import serve as cli
+from dg_lsp.cli.main import main
 from dg_lsp.server.rpc.framing import LIMIT, FrameError, read_frame
 from dg_lsp.server.rpc.streams import Inbox, Writer
 from tests.server.wire import HERE, ROOT, NoMessage, Wire, both, frame, notification, request, small
@@ -444,6 +446,20 @@ def test_a_client_that_dies_right_after_initialize_takes_the_server_along() -> N
         parent.kill()
         parent.wait()
         assert wire.wait() == 1
+
+
+def test_a_client_that_died_before_the_server_was_ready_takes_it_along() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with Wire([sys.executable, str(HERE / "small.py"), str(gone.pid)]) as wire:
+        wire.initialize(processId=gone.pid)
+        assert wire.wait() == 1
+
+
+def test_the_parent_is_known_before_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list[int]()
+    monkeypatch.setattr(cli, "run", lambda arguments: found.append(arguments.parent) or 0)
+    assert main(["serve"]) == 0 and found == [os.getppid()]
 
 
 def test_a_process_that_was_never_seen_says_nothing() -> None:

@@ -16,6 +16,7 @@ from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import load_language
+from dg_lsp.text.languages.recovery import is_endless
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import NoGap, OutOfTime
@@ -356,3 +357,10 @@ def test_a_grammar_that_is_loaded_in_a_request_spends_none_of_its_budget() -> No
 
 def test_a_grammar_is_loaded_once_however_its_language_is_named() -> None:
     assert load_language("python").query is load_language("python", ()).query
+
+
+@pytest.mark.parametrize("unit", ['\\"', "\\'", "\\\"'", '"', "'"])
+def test_quotes_in_a_row_are_looked_at_once(unit: str) -> None:
+    began = time.process_time()
+    is_endless(f"int a = {unit * 75_000}\n;".encode())
+    assert time.process_time() - began < 2

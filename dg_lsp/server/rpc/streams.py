@@ -156,9 +156,10 @@ class LastResort:
         os._exit(self._code())
 
 
-def serve(server: Server) -> int:
+def serve(server: Server, parent: int = 0) -> int:
     """Serve over standard input and output until the client leaves; return the exit code that the protocol requires.
 
+    parent: the process that has started this one, as it was known first; by default the one that is its parent now.
     From here on standard output carries the protocol only: everything else that is printed goes to standard error.
     """
     # Threads that parse share Python's lock with the reader, the writer and the event loop. With the default switch
@@ -168,7 +169,8 @@ def serve(server: Server) -> int:
     gc.freeze()
     last_resort = LastResort(server.protocol.status)
     try:
-        code = asyncio.run(_converse(server, *_take_over(sys.stdin.buffer, sys.stdout.buffer), last_resort))
+        pipes = _take_over(sys.stdin.buffer, sys.stdout.buffer)
+        code = asyncio.run(_converse(server, pipes, last_resort, parent or os.getppid()))
     except KeyboardInterrupt:
         code = 1
     finally:
@@ -198,10 +200,10 @@ def _take_over(stdin: BinaryIO, stdout: BinaryIO) -> tuple[BinaryIO, BinaryIO | 
 
 
 async def _converse(
-    server: Server, source: BinaryIO, sink: BinaryIO | io.RawIOBase, last_resort: LastResort
+    server: Server, pipes: tuple[BinaryIO, BinaryIO | io.RawIOBase], last_resort: LastResort, parent: int
 ) -> int:
     """Handle one message after another; then end within two seconds. Returns the exit code."""
-    loop = asyncio.get_running_loop()
+    loop, (source, sink) = asyncio.get_running_loop(), pipes
     loop.set_default_executor(ThreadPoolExecutor(_WORKERS, "text"))
     inbox = Inbox(loop)
     writer = Writer(sink, inbox.end)
@@ -214,7 +216,9 @@ async def _converse(
         last_resort.start()
 
     threading.Thread(target=read, name="reader", daemon=True).start()
-    watches = [asyncio.create_task(work) for work in (_watch_parent(server, inbox.end), watchdog.watch())]
+    watches = [
+        asyncio.create_task(work) for work in (_watch_parent(server, inbox.end, parent), watchdog.watch())
+    ]
     try:
         while protocol.exit_code is None and (frame := await inbox.next()) is not None:
             if isinstance(frame, FrameError):
@@ -234,10 +238,12 @@ async def _converse(
     return protocol.status()
 
 
-async def _watch_parent(server: Server, end: Callable[[], None]) -> None:
-    """Call `end` when the client's process, which it named in `initialize`, has ended."""
-    # A client that starts the server itself may have ended before `initialize` is read.
-    seen, parent = False, os.getppid()
+async def _watch_parent(server: Server, end: Callable[[], None], parent: int) -> None:
+    """Call `end` when the client's process, which it named in `initialize`, has ended.
+
+    A client that starts the server itself, as `parent`, may have ended before `initialize` is read.
+    """
+    seen = False
     while True:
         await asyncio.sleep(PARENT_CHECK_S)
         client = server.process_id

@@ -35,8 +35,9 @@ _SAME = bytes(59 if byte in b";{},:" else byte for byte in range(256))
 # Nobody writes so many words and signs, or bytes, without any of them.
 _STATEMENT_TOKENS, _STATEMENT = 700, 1_400
 # Comments that end, directives and strings do not count. Most files have no directives, and then not to look is faster.
+# An escape outside of a string begins none, or each of many `\\"` would be looked at up to the end of its line.
 _COMMENT_OR_STRING = (
-    rb"//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+    rb"\\.|//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
     rb"|\"[^\"\\\r\n]*+(?:\\.[^\"\\\r\n]*+)*+\"|'[^'\\\r\n]*+(?:\\.[^'\\\r\n]*+)*+'"
 )
 _APART = re.compile(_COMMENT_OR_STRING, re.DOTALL)
