@@ -26,6 +26,7 @@ APART = {
         {"write_text", "TemporaryDirectory", "TemporaryFile"},
         "the folder of a run",
     ),
+    "dg_lsp.engine.fatal": ({"open"}, "hashes of texts, which count as none if they are cut"),
     "dg_lsp.engine.resident": ({"open"}, "a log"),
     "dg_lsp.engine.runtime": ({"open"}, "a lock, in which nothing is written"),
     "dg_lsp.model.networks.mapped": ({"open", "fdopen"}, "handed to make_whole"),

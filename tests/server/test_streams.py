@@ -1,5 +1,6 @@
 """Bytes in and out: broken headers, absurd lengths, clients that do not read, and every way to end."""
 
+import argparse
 import asyncio
 import contextlib
 import io
@@ -458,7 +459,12 @@ def test_a_client_that_died_before_the_server_was_ready_takes_it_along() -> None
 
 def test_the_parent_is_known_before_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     found = list[int]()
-    monkeypatch.setattr(cli, "run", lambda arguments: found.append(arguments.parent) or 0)
+
+    def run(arguments: argparse.Namespace) -> int:
+        found.append(arguments.parent)
+        return 0
+
+    monkeypatch.setattr(cli, "run", run)
     assert main(["serve"]) == 0 and found == [os.getppid()]
 
 
