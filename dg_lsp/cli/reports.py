@@ -62,8 +62,8 @@ def ask(command: str, folder: Path, named: Path | None = None) -> Asked:
     if not any(runner is _PYTEST for runner in started):
         path = folder / "pytest.report"
         files.append((path, read_junit))
-        options = f"{os.environ.get('PYTEST_ADDOPTS', '')} --junitxml={shlex.quote(str(path))}"
-        environment["PYTEST_ADDOPTS"] = options.strip()
+        options = _PYTEST.options.replace("{path}", shlex.quote(str(path)))
+        environment["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')}{options}".strip()
     return Asked(command, environment, tuple(files), (named, _state(named)) if named else None)
 
 
@@ -172,7 +172,8 @@ def _nothing(_: Path) -> Results:
     return {}
 
 
-_PYTEST = _Runner(r"pytest", " --junitxml={path}")
+# One file of tests that cannot be loaded hides no other.
+_PYTEST = _Runner(r"pytest", " --junitxml={path} --continue-on-collection-errors")
 _RUNNERS = (
     _PYTEST,
     _Runner(r"jest", " --json --outputFile={path}", read_jest),

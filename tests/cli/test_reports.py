@@ -97,11 +97,11 @@ def test_a_report_that_is_cut_or_is_none_tells_nothing(tmp_path: Path, report: s
 @pytest.mark.parametrize(
     ("command", "wanted"),
     [
-        ("pytest -q", "pytest --junitxml=DIR/0.report -q"),
-        ("cd x && python -m pytest a", "cd x && python -m pytest --junitxml=DIR/0.report a"),
+        ("pytest -q", "pytest --junitxml=DIR/0.report GO -q"),
+        ("cd x && python -m pytest a", "cd x && python -m pytest --junitxml=DIR/0.report GO a"),
         (
             "(A=1 pytest a) || bin/pytest",
-            "(A=1 pytest --junitxml=DIR/0.report a) || bin/pytest --junitxml=DIR/1.report",
+            "(A=1 pytest --junitxml=DIR/0.report GO a) || bin/pytest --junitxml=DIR/1.report GO",
         ),
         ("npx jest -t add", "npx jest --json --outputFile=DIR/0.report -t add"),
         ("vitest run a", "vitest run --reporter=default --reporter=junit --outputFile.junit=DIR/0.report a"),
@@ -113,7 +113,9 @@ def test_a_report_that_is_cut_or_is_none_tells_nothing(tmp_path: Path, report: s
 )  # fmt: skip
 def test_options_stand_behind_the_runner_that_is_started(tmp_path: Path, command: str, wanted: str) -> None:
     asked = ask(command, tmp_path)
-    assert asked.command == wanted.replace("DIR", str(tmp_path))
+    assert asked.command == wanted.replace("DIR", str(tmp_path)).replace(
+        "GO", "--continue-on-collection-errors"
+    )
     # Any other command may start pytest somewhere, and says so by a variable.
     assert ("PYTEST_ADDOPTS" in asked.environment) == ("--junitxml" not in wanted)
 
@@ -139,6 +141,7 @@ def test_pytest_reports_however_it_is_started(
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / "reports dir").mkdir()
     (tmp_path / "test_a.py").write_text("def test_b():\n    assert 0\n\ndef test_c():\n    pass\n")
+    (tmp_path / "test_b.py").write_text("raise NotImplementedError\n")
     (tmp_path / "Makefile").write_text(f"all:\n\t{sys.executable} -m pytest -q -p no:cacheprovider\n")
     asked = ask(command.format(python=sys.executable), tmp_path / "reports dir")
     done = subprocess.run(
@@ -146,4 +149,5 @@ def test_pytest_reports_however_it_is_started(
         env={**os.environ, **asked.environment},
     )  # fmt: skip
     results, _ = read(asked, done.stdout)
-    assert ended(results) == (["test_a::test_c"], ["test_a::test_b"])
+    # A file that cannot be loaded hides no other.
+    assert ended(results) == (["test_a::test_c"], ["test_b", "test_a::test_b"])
