@@ -70,12 +70,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Stayed:
-    """A fill that is in the file at `path`, and how its test ended."""
+    """A fill that is in the file at `path`, and how its test ended.
+
+    others: the text of the file with each other fill. raised: the results of the tests if the function raises.
+    """
 
     path: Path
     change: Change
     test: Test
     verdict: Verdict
+    others: tuple[bytes, ...] = ()
+    raised: Results = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +164,48 @@ class Judge:
         if not self.verdict.good:
             replace_file(path, old, filled[number].data)
         self.silent += not _raises(stub)
-        self.stayed.append(Stayed(path, Change(name, old, filled[number].data), test, self.verdict))
+        others = tuple(new.data for n, new in enumerate(filled) if n != number)
+        change = Change(name, old, filled[number].data)
+        self.stayed.append(Stayed(path, change, test, self.verdict, others, raised))
         self.runs.clear()
         self.runs[test.command] = ran
         return number, _why(ran, self.verdict)
+
+    async def improve(self) -> list[Stayed]:
+        """Replace fills that are not good by other fills of their stubs that are good now; return the new ones.
+
+        Of several fills, only the tests that need other stubs, too, may tell which one is right.
+        """
+        improved = []
+        for number, one in enumerate(self.stayed):
+            if one.verdict.good or await self._stands(one):
+                continue
+            for other in one.others:
+                better = await self._exchange(one, other)
+                if better is not None:
+                    self.stayed[number] = better
+                    improved.append(better)
+                    break
+        return improved
+
+    async def _exchange(self, one: Stayed, other: bytes) -> Stayed | None:
+        """Try `other`, the text of the file with another fill, instead of a fill that stays; None if it is not good."""
+        path, name, before = one.path, one.change.name, await self.now(one.test)
+        now = read_now(kept_of(path).path)
+        new = None if now is None else undo(other, one.change.after, now)
+        if now is None or new is None or new == now:
+            return None
+
+        def verdict_of(ran: Ran) -> Verdict:
+            return compare(before.results, one.raised, ran, name)
+
+        self.tell(f"the tests run, with another fill of {name}")
+        ran = await trial(path, Change(name, now, new), one.test, lambda ran: verdict_of(ran).good)
+        if not verdict_of(ran).good:
+            return None
+        self.runs.clear()
+        self.runs[one.test.command] = ran
+        return replace(one, change=Change(name, one.change.before, other), verdict=verdict_of(ran), others=())
 
     async def fallen(self) -> list[Stayed]:
         """Return the fills that stay without being good on the files as they are, the last one first."""

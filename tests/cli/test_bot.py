@@ -313,6 +313,29 @@ def test_a_caller_waits_for_what_it_calls(tested: Path) -> None:
     assert code == 0 and outcomes(report) == {"outer": "kept", "inner": "kept"}
 
 
+TWINS = """def first(n):
+    pass
+
+
+def second(n):
+    pass
+"""
+
+
+def test_another_fill_is_tried_once_those_of_other_stubs_are_there(tested: Path) -> None:
+    # The fills `True` and `0` of `first` both pass its own test, and which is right only a test of both tells.
+    tested.write_text(TWINS)
+    (tested.parent / "test_cash.py").write_text(
+        "import cash\n\ndef test_first():\n    assert cash.first(1) in (0, True)\n\n"
+        "def test_second():\n    assert cash.second(1) is True\n\n"
+        "def test_both():\n    assert cash.first(1) is 0 and cash.second(1) is True\n"
+    )
+    report, _, code = run(tested, "--keep-if", RUN)
+    assert code == 0 and outcomes(report) == {"first": "kept", "second": "kept"}
+    assert tested.read_text() == TWINS.replace("pass", "return 0", 1).replace("pass", "return True")
+    assert "return 0" in report["diff"]
+
+
 def test_a_fill_that_makes_a_test_fail_that_passed_is_not_kept(tested: Path) -> None:
     text = (
         CASH_TESTS.replace("is True", "in (None, 7)") + "\n\ndef test_more():\n    assert valid(1) is False\n"
