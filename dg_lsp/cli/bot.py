@@ -432,13 +432,14 @@ def _tell_before(ran: Ran) -> None:
 def _print(report: Report, arguments: argparse.Namespace) -> None:
     """Print the diff of a dry run, the sum, and the report where it is wanted."""
     summary = report.summary()
+    stubs = f"{summary['tried']} stub{'s' if summary['tried'] != 1 else ''}"
     if arguments.dry_run and arguments.json != "-":
         show(report.diff, end="")
     if arguments.dry_run:
-        say("{tried} stubs, {filled} filled; a dry run tests and writes nothing".format(**summary))
+        say(f"{stubs}, {summary['filled']} filled; a dry run tests and writes nothing")
     else:
-        partial = ", {partial} partial" if summary["partial"] else ""
-        say(f"{{tried}} stubs, {{filled}} filled, {{kept}} kept{partial}".format(**summary))
+        partial = f", {summary['partial']} partial" if summary["partial"] else ""
+        say(f"{stubs}, {summary['filled']} filled, {summary['kept']} kept{partial}")
     if arguments.json:
         plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
         if arguments.json == "-":

@@ -306,7 +306,7 @@ def _raises(stub: StubStarted) -> bool:
 
 def _why(ran: Ran, verdict: Verdict) -> str:
     if verdict.passed:
-        return ""
+        return "no test fails without it, so read it" if ran.results and not verdict.own else ""
     if verdict.good:
         return f"its own tests pass ({len(verdict.own)}); {ran.sentence}"
     more = "" if len(verdict.failing) <= _SAID else f" and {len(verdict.failing) - _SAID} more"

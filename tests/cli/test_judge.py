@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.cli.judge import compare
+from dg_lsp.cli.judge import _why, compare
 from dg_lsp.cli.trial import Ran
 
 STUB = {"a": "raised", "b": "raised", "other": "raised elsewhere", "fine": ""}
@@ -29,6 +29,12 @@ def test_a_fill_is_good_if_its_own_tests_pass_and_no_other_fails_instead(case: s
     verdict = compare(STUB, STUB, Ran(1, "", results), "f")
     assert (verdict.good, verdict.stays, verdict.failing) == (good, stays, failing)
     assert compare(STUB, STUB, Ran(0, "", results), "f").good
+
+
+def test_a_fill_that_no_test_needs_is_said_to_be_unread() -> None:
+    for results, said in ((STUB, True), (dict.fromkeys(STUB, ""), False), ({}, False)):
+        ran = Ran(0, "", results)
+        assert ("no test fails without it" in _why(ran, compare(STUB, STUB, ran, "f"))) == said
 
 
 def test_a_silent_stub_is_known_by_the_tests_that_fail_if_it_raises() -> None:

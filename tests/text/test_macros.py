@@ -318,3 +318,16 @@ def test_an_edited_text_has_the_same_blanks_as_one_read_afresh() -> None:
         # An object of its own has no answers that are kept.
         assert blanked(language.macros, data) == blanked(Macros(language.macros.kinds), data)
         older = data.replace(b"\r\n", b"\n")
+
+
+@pytest.mark.parametrize("name", ["css", "json", "sql", "toml", "yaml"])
+@pytest.mark.parametrize("unit", [b"{", b"{{", b"{%", b"{{ a ", b"}", b"{ {"])
+def test_repeated_braces_are_read_in_linear_time(name: str, unit: bytes) -> None:
+    macros, began = load_language(name).macros, time.thread_time()
+    assert blanked(macros, unit * 30_000) == unit * 30_000
+    assert time.thread_time() - began < 1
+
+
+def test_what_a_template_inserts_is_blanked_with_braces_of_its_own() -> None:
+    macros = load_language("json").macros
+    assert blanked(macros, b'{"a": {{ b }}, "c": {{ {1: 2} }}}') == b'{"a": 0      , "c": 0           }'
