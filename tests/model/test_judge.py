@@ -109,7 +109,7 @@ def test_unasked_nothing_is_denoised_for_candidates_without_hope(
 
 
 def test_what_would_add_an_error_or_leave_its_line_is_not_chosen(model: Checkpoint) -> None:
-    wrong = tuple(Retrieved(text, before=9) for text in ("(r", "r\n    return 1", "return r", "   "))
+    wrong = tuple(Retrieved(text, before=9) for text in ("r)", "r\n    return 1", "return r", "   "))
     fill = run(model, replace(REQUEST, retrieved=(*wrong, Retrieved("r ** 2", before=1))))
     assert fill.text == "r ** 2"
 
