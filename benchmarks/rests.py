@@ -4,9 +4,9 @@
     python -m benchmarks.rests FOLDER LANGUAGE --checkpoint coder --places headers --count 20
     python -m benchmarks.rests FOLDER LANGUAGE --true --count 300     # the true text in place of a model's
 
-The file ends behind the cursor, as when new code is typed. `--below all` keeps the lines below, and `--below items`
+The file ends after the cursor, as when new code is typed. `--below all` keeps the lines below, and `--below items`
 those that do not belong to the statement or header: new code above other code. Each place is filled as typed, and with
-the closing brackets that editors put behind the cursor. An offer is right if its first line is the true line, or its
+the closing brackets that editors put after the cursor. An offer is right if its first line is the true line, or its
 beginning up to the end of a word.
 """
 
@@ -62,7 +62,7 @@ class Place:
 
 
 def places(paths: list[Path], language: str, form: str, rng: random.Random) -> Iterator[Place]:
-    """Yield a place of each file, and then another one of each; in code, with three characters behind it."""
+    """Yield a place of each file, and then another one of each; in code, with three characters after it."""
     known = load_language(language)
     for path in [path for _ in range(5) for path in paths]:
         text = path.read_text(encoding="utf-8", errors="ignore").replace("\r\n", "\n")
@@ -83,7 +83,7 @@ def places(paths: list[Path], language: str, form: str, rng: random.Random) -> I
 
 
 def closers(language: str, place: Place) -> str:
-    """Return what an editor has put behind the cursor: the closers of the brackets that its line has opened."""
+    """Return what an editor has put after the cursor: the closers of the brackets that its line has opened."""
     before = place.text[: place.start].encode()
     state = state_at(load_language(language), before, len(before))
     line = len(place.text[: place.text.rfind("\n", 0, place.start) + 1])

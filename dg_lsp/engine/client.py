@@ -58,7 +58,7 @@ class Pace:
     def __init__(self, checkpoint: str = "") -> None:
         self._checkpoint = checkpoint
         self._took: deque[float] = deque(maxlen=_FILLS)
-        self._off = ""
+        self._why = ""
 
     def after(self, event: Draft | Fill, priority: Priority) -> Status:
         """Return the status of the engine after the last `event` of an answer, which is noted if it is a Fill."""
@@ -69,10 +69,14 @@ class Pace:
 
     def note(self, fill: Fill, priority: Priority) -> None:
         """Keep the time of `fill`, if it was for ghost text, or why there is none; other fills may take long."""
-        if priority == "ghost":
-            self._off = fill.refusal if fill.refusal.startswith(OFF) else ""
-            if not self._off:
-                self._took.append(fill.milliseconds)
+        if priority != "ghost":
+            return
+        if fill.refusal.startswith(OFF):
+            self._why = fill.refusal
+            return
+        self._took.append(fill.milliseconds)
+        # Found here, because it reads files, and a status is made for each Draft.
+        self._why = self._advice() if self.usual > SLOW else ""
 
     @property
     def usual(self) -> float:
@@ -82,13 +86,14 @@ class Pace:
     @property
     def state(self) -> State:
         """The state of an engine that waits for work: "ready", or "slow"."""
-        return "slow" if self._off or self.usual > SLOW else "ready"
+        return "slow" if self._why else "ready"
 
     @property
     def why(self) -> str:
         """Return how to fix the state "slow", as a sentence; empty if the engine is not slow."""
-        if self._off or self.usual <= SLOW:
-            return self._off
+        return self._why
+
+    def _advice(self) -> str:
         seconds = self.usual / 1000
         return (
             f"ghost text usually takes {seconds:.1f} s, which is too long while one types; "

@@ -1,4 +1,4 @@
-"""Endings: what a text needs behind it, found once it is known."""
+"""Endings: what a text needs after it, found once it is known."""
 
 import pytest
 

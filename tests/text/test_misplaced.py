@@ -335,7 +335,7 @@ RIGHT = {
         "a {\n  @media (b) { c: d; }\n}\n\ne {\n  f: g;\n  |\n}\n",
         ("@media (h) { i: j; }",),
     ),
-    "css, behind what the grammar does not know": (
+    "css, after what the grammar does not know": (
         "css",
         "@keyframes a {\n  6.5% {\n    |\n  }\n\n  18.5% {\n    b: c;\n  }\n}\n",
         ("b: translateX(-6px) d(-9deg);",),

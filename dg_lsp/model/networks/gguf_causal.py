@@ -256,9 +256,11 @@ class _Making:
         """Keep the matrices for later starts, unless they are those of an earlier one."""
         if self._device.type != "cpu" or self._kept:
             return
-        layers = self._network.named_modules()
-        found = {name: layer.matrix for name, layer in layers if isinstance(layer, QuantizedLinear)}
-        made = {name: matrix for name, matrix in found.items() if not isinstance(matrix, Beside)}
+        made = {
+            name: layer.matrix
+            for name, layer in self._network.named_modules()
+            if isinstance(layer, QuantizedLinear) and not isinstance(layer.matrix, Beside)
+        }
         keep_matrices(self._opened.path, self._bits, made)
 
     def put(self, name: str, value: _Value) -> None:

@@ -198,7 +198,7 @@ def _without_braces(glob: str) -> list[str]:
 def _regular(glob: str) -> str:
     """The regular expression of `glob`; each star takes as little as it can and gives nothing back, so it is fast."""
     done = piece = ""
-    # Behind the last `]` a `[` begins no set, and to look for its end at each of many would take quadratic time.
+    # After the last `]` a `[` begins no set, and looking for its end at each of many would take quadratic time.
     sets = glob.rfind("]") + 1
     for token in (*_TOKEN.findall(glob, 0, sets), *_TOKEN_WITHOUT_SET.findall(glob, sets)):
         if token.startswith("*"):

@@ -47,7 +47,7 @@ def begins_otherwise(site: Site, fill: bytes) -> bool:
 
 
 def is_ended(site: Site, own: Statement, fill: bytes) -> bool:
-    """Return whether no statement is begun behind `fill` in the gap of `own`: it ends with one, or is a comment."""
+    """Return whether `fill` leaves no statement begun in the gap of `own`: it ends with one, or is a comment."""
     if site.rest.strip():
         return False
     text = own.before + fill
@@ -56,7 +56,7 @@ def is_ended(site: Site, own: Statement, fill: bytes) -> bool:
 
 
 def _ends(language: Language, data: bytes) -> list[int]:
-    """Return where the statements of `data` end, behind their semicolons; none in quotes around code."""
+    """Return where the statements of `data` end, after their semicolons; none in quotes around code."""
     quotes, found, count = [m.start() for m in language.plain.twins.finditer(data)], list[int](), 0
     for kind, _, stop in marks(language, data, 0, len(data)):
         while count < len(quotes) and quotes[count] < stop:
