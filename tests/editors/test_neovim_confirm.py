@@ -177,23 +177,33 @@ def test_an_unsure_fill_of_a_stub_is_shown_first_and_a_sure_one_is_not(editor: E
         editor.wait(lambda: editor.lines()[-1] == "    pass", "one undo is not enough")
 
 
-# The text changes when the answer to the fill is there.
+# The text changes when the answer to the fill is there; what the plug-in asks for besides, such as the next edit after a
+# change, goes on as it is.
 CHANGED_MEANWHILE = """
 local server = require("dg_lsp.server")
 local request, buf = server.request, vim.api.nvim_get_current_buf()
 server.request = function(client, method, params, handler, about)
+  if method ~= "workspace/executeCommand" then
+    return request(client, method, params, handler, about)
+  end
+  server.request = request
   return request(client, method, params, function(...)
-    server.request = request
     vim.api.nvim_buf_set_lines(buf, 0, 0, false, { "# another line" })
     handler(...)
   end, about)
 end
+"""
+ASKED_BESIDES = """
+local server, buf = require("dg_lsp.server"), vim.api.nvim_get_current_buf()
+local at = { textDocument = { uri = vim.uri_from_bufnr(buf) }, position = { line = 0, character = 0 } }
+server.request(server.client(buf), "dg-lsp/nextEdit", at, function() end, buf)
 """
 
 
 def test_a_fill_of_a_text_that_changes_as_it_arrives_is_not_shown(editor: Editor) -> None:
     put(editor, "method")
     editor.rpc.exec_lua(CHANGED_MEANWHILE)
+    editor.rpc.exec_lua(ASKED_BESIDES)
     editor.rpc.command("DgLsp fill function_body")
     editor.wait(lambda: "another one by now" in editor.rpc.command_output("messages"), "nothing is said")
     assert editor.rpc.exec_lua(WINDOWS) == 1
