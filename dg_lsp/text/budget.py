@@ -54,12 +54,15 @@ class Work:
         """Return while the budget lasts, at the monotonic time `now`; else raise OutOfTime, or Unreadable."""
         if self.budget.cancelled:
             raise OutOfTime(_CANCELLED)
-        left = self.budget.seconds - self.budget.spent
+        if self.is_over(now):
+            left = self.budget.seconds - self.budget.spent
+            raise OutOfTime(SLOW) if thread_time() - self.clock > left else Unreadable
+
+    def is_over(self, now: float) -> bool:
+        """Return whether the budget or the attempt is spent, or the work cancelled, at the monotonic time `now`."""
+        most = min(self.budget.seconds - self.budget.spent, self.attempt)
         # Reading the processor time is slow, and it is never ahead of the other.
-        if now - self.began > left and thread_time() - self.clock > left:
-            raise OutOfTime(SLOW)
-        if now - self.began > self.attempt and thread_time() - self.clock > self.attempt:
-            raise Unreadable
+        return self.budget.cancelled or (now - self.began > most and thread_time() - self.clock > most)
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)

@@ -177,8 +177,8 @@ def test_an_unsure_fill_of_a_stub_is_shown_first_and_a_sure_one_is_not(editor: E
         editor.wait(lambda: editor.lines()[-1] == "    pass", "one undo is not enough")
 
 
-# The text changes when the answer to the fill is there; what the plug-in asks for besides, such as the next edit after a
-# change, goes on as it is.
+# The text changes when the answer to the fill is there; what the plug-in asks for besides, such as the next edit
+# after a change, goes on as it is.
 CHANGED_MEANWHILE = """
 local server = require("dg_lsp.server")
 local request, buf = server.request, vim.api.nvim_get_current_buf()

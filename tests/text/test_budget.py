@@ -12,6 +12,7 @@ from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.budget import Budget, bounded, check, spending, unbilled, within
 from dg_lsp.text.documents.document import Document
+from dg_lsp.text.fills.baseline import complaint, name_clash
 from dg_lsp.text.fills.harm import harm_of
 from dg_lsp.text.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.text.gaps.gap import Edit, Gap
@@ -256,6 +257,26 @@ def test_the_last_step_of_a_parser_takes_no_seconds(language: str, unit: str) ->
         with spending(Budget(60)), suppress(OutOfTime):
             loaded.parse((unit * count).encode())
         assert time.thread_time() - began < BOUND
+
+
+# A scanner looks ahead to the end of the text at each place in these, without a call of the parser's callback.
+AHEAD = (("swift", "#"), ("scala", "`"), ("kotlin", "a="))
+
+
+@pytest.mark.parametrize("language, unit", AHEAD)
+def test_a_scanner_that_looks_ahead_at_each_place_is_stopped(language: str, unit: str) -> None:
+    loaded = load_language(language)
+    began = time.thread_time()
+    with within(0.1), pytest.raises(OutOfTime):
+        loaded.parse(unit.encode() * 150_000)
+    assert time.thread_time() - began < BOUND
+
+
+def test_the_own_parser_of_python_is_not_asked_for_a_second() -> None:
+    text, began = b"@a\n" * 400_000, time.thread_time()
+    assert complaint(text) is None and not name_clash(text)
+    assert complaint(b"@a\n" * 1_000) is not None
+    assert time.thread_time() - began < BOUND / 2
 
 
 DENSE = (

@@ -14,6 +14,7 @@ from dg_lsp.text.documents.document import BOM
 from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.languages.python import CHECKED
+from dg_lsp.text.languages.recovery import count_tokens
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
 from dg_lsp.text.syntax.brackets import closers, state_at
@@ -44,6 +45,9 @@ SEARCHED = 50_000
 EFFORT = 1_000_000
 # Of a text longer than this only the top-level item around the gap is parsed.
 WHOLE = 400_000
+# Python's own parser lets no other thread run, and cannot be stopped: it is asked about texts of so many tokens at
+# most, which take it a tenth of a second.
+_MOST_TOKENS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +281,10 @@ def function_of_span(site: Site) -> LogicalLine | None:
 
 
 def complaint(text: bytes) -> tuple[str, int, int] | None:
-    """Return None if Python's parser takes `text`; else its message, and the line and the byte column, both from 0."""
+    """Return None if Python's parser takes `text`, or would take too long; else its message, and the line and the byte
+    column, both from 0."""
+    if _is_long(text):
+        return None
     # An indented function needs something above it that it may be indented under.
     lead = _UNKNOWN + (b"if 1:\n" if text[:1] in (b" ", b"\t", b"\f") else b"")
     try:
@@ -293,8 +300,15 @@ def complaint(text: bytes) -> tuple[str, int, int] | None:
     return None
 
 
+def _is_long(text: bytes) -> bool:
+    """Return whether Python's parser would take too long for `text`."""
+    return len(text) > _MOST_TOKENS and count_tokens(text) > _MOST_TOKENS
+
+
 def name_clash(text: bytes) -> str:
     """Return what Python says of the names in `text`, such as a parameter that is there twice; empty if nothing."""
+    if _is_long(text):
+        return ""
     try:
         symtable.symtable(text.removeprefix(BOM).decode("utf-8", "replace"), CHECKED, "exec")
     except SyntaxError as clash:

@@ -94,12 +94,15 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
     # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
     # The parser never lets go of what it is given, so that is one object, which is empty in the end. A node takes its
     # text from here, too, and reads bytes only.
-    chunk, parsing = bytearray(), True
+    # A scanner that looks ahead at each place is not stopped by a callback; where the time is over, its text ends.
+    chunk, parsing, over = bytearray(), True, False
 
     def read(at: int, _: object) -> bytes | bytearray:
+        nonlocal over
         if not parsing:
             return data[at : at + _CHUNK]
-        chunk[:] = data[at : at + _CHUNK]
+        over = over or work.is_over(monotonic())
+        chunk[:] = b"" if over else data[at : at + _CHUNK]
         return chunk
 
     errors = _Errors(parser, data)
@@ -108,6 +111,8 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
         try:
             # The binding's types know neither the callback nor its two arguments.
             tree: Tree = parser.parse(read, *old, progress_callback=go_on)  # type: ignore[call-overload]
+            if over:
+                work.check(monotonic())
         except SystemError as error:
             # Where `read` raises, as on Ctrl+C, the binding continues, and its next call fails for that.
             cause: BaseException = error
