@@ -28,8 +28,8 @@ def server(engine: str, **params: Any) -> Wire:
     return wire
 
 
-def opened(wire: Wire, text: str, version: int = 1, uri: str = URI) -> None:
-    document = {"uri": uri, "languageId": "python", "version": version, "text": text}
+def opened(wire: Wire, text: str, version: int = 1, uri: str = URI, language: str = "python") -> None:
+    document = {"uri": uri, "languageId": language, "version": version, "text": text}
     wire.send(notification("textDocument/didOpen", {"textDocument": document}))
 
 
