@@ -14,7 +14,7 @@ class Candidate:
     sources: the ranks of the text by source, 0 for the first. fill: the text as a Fill if its source has checked it.
     retrieved: its result of retrieval. gap, suffix: its negative log likelihood under the reader in nats, and that
     of the suffix behind it. tokens: its length, 0 if it was not read yet. unseen: how many of its words occur nowhere
-    else.
+    else. kept: how likely a person who keeps the text keeps the lines that `fill` has below it.
     """
 
     text: str
@@ -25,6 +25,7 @@ class Candidate:
     suffix: float = 0.0
     tokens: int = 0
     unseen: int = 0
+    kept: float = 1.0
 
 
 def candidates_of(source: Source, fills: Sequence[Fill]) -> list[Candidate]:

@@ -19,12 +19,13 @@ from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import NOISED, may_denoise, plan_for
 from dg_lsp.model.prompts.fim import near_suffix
 from dg_lsp.model.ratings import rate
+from dg_lsp.model.sources.below import grown
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
 from dg_lsp.model.sources.retrieved import retrieved
 from dg_lsp.model.sources.several import one_by_one, several
-from dg_lsp.model.sources.statements import spans, statements
+from dg_lsp.model.sources.spans import spans
 from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
@@ -38,8 +39,6 @@ from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown
 # (docs/research/candidates-and-judge.md).
 SURE, HOPE = 0.15, 0.1
-# How likely a statement of one line must be for none of several lines to be written.
-SURE_OF_LINE = 0.3
 # The share of the deadline in which all of the prompt may be read. Else only the text near the gap is: characters of
 # the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
 _SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
@@ -54,11 +53,13 @@ class Way:
 
     judged: the judge compares the candidates of the sources with those of the `last` one, which is asked only where
     none of them is good enough: likelier than `sure`, or so unlikely, below `hope`, that nothing would help. Otherwise
-    each source is asked only where the ones before it found too little.
+    each source is asked only where the ones before it found too little. grows: the likeliest texts continue below their
+    line where they open a block or a bracket.
     """
 
     sources: tuple[Source, ...]
     judged: bool = False
+    grows: bool = False
     last: Source | None = None
     sure: float = SURE
     hope: float = HOPE
@@ -76,8 +77,7 @@ _WORDS, _DOCSTRINGS, _DENOISED = Way((words,)), Way((docstrings,)), Way((denoise
 _ONE_BY_ONE, _SEVERAL, _UNABLE = Way((one_by_one,)), Way((several,)), Way((unable,))
 _LINES = Way((retrieved, lines), judged=True)
 _LINES_OR_DENOISED = replace(_LINES, last=denoised)
-_SEEN_LINES = Way((lines_in_sight,), judged=True)
-_SEEN_STATEMENTS = replace(_SEEN_LINES, last=statements, sure=SURE_OF_LINE, hope=0.0)
+_SEEN_LINES = Way((lines_in_sight,), judged=True, grows=True)
 # How a gap is filled: by the request, and in the order of Ability by the abilities of the checkpoint. If a measurement
 # gives the length, only the denoiser can use it. A network that can denoise writes bodies from left to right only where
 # its judge was fitted, since with such a one that was measured.
@@ -87,7 +87,7 @@ _ROWS: dict[Asked, tuple[Way, ...]] = {
     "given": (_UNABLE, _UNABLE, _DENOISED, _DENOISED, _DENOISED),
     "span": (_UNABLE, Way((spans, bodies)), _DENOISED, _DENOISED, _DENOISED),
     "part": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
-    "statement": (_LINES, _SEEN_STATEMENTS, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
+    "statement": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
     "body": (Way((bodies_beside_similar,)), Way((bodies,)), _DENOISED, _DENOISED, Way((bodies, denoised))),
     "docstring": (_DOCSTRINGS, _DOCSTRINGS, _DENOISED, _DENOISED, _DENOISED),
 }
@@ -177,6 +177,8 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
     for source in way.sources:
         found = merge_candidates(found, (yield from source(task)))
     found = score_candidates(task, found)
+    if way.grows:
+        found = yield from grown(task, found)
     # If the judge is sure of a candidate, or none is likely enough for unasked ghost text, or there is no last source,
     # take the best.
     best = best_fills(task.model, request, found)
@@ -277,7 +279,10 @@ def best_fills(model: Checkpoint, request: Infill, found: Sequence[Candidate]) -
                 left.remove(candidate)
                 break
         else:
-            return [replace(known[one.text.strip()], chance=c if model.judge else None) for c, one in best]
+            return [
+                replace(known[one.text.strip()], chance=c * one.kept if model.judge else None)
+                for c, one in best
+            ]
 
 
 def _sure_part(task: Task, found: Sequence[Candidate], fills: Sequence[Fill]) -> Sequence[Fill]:

@@ -22,7 +22,7 @@ from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.costs import Costs, measure
-from dg_lsp.model.fill import WAYS, fill, near, read_on, score_candidates, with_time_to_read
+from dg_lsp.model.fill import fill, near, read_on, score_candidates, with_time_to_read
 from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
@@ -30,7 +30,7 @@ from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.lines import lines_in_sight
-from dg_lsp.model.task import Task, read_in_time
+from dg_lsp.model.task import read_in_time
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
@@ -591,7 +591,11 @@ def test_holes_are_filled_one_after_the_other_with_both_sides_in_sight(
     ("truth", "wanted"),
     [
         ("x = [\n        r,\n    ]\n    return x", "x = [\n        r,\n    ]"),
-        ("for x in r:\n        half(x)\n        half(r)", "for x in r:\n        half(x)"),
+        ("for x in r:\n        half(x)\n        half(r)", "for x in r:\n        half(x)\n        half(r)"),
+        (
+            "if r:\n        half(x)\n    else:\n        x\n    return x",
+            "if r:\n        half(x)\n    else:\n        x",
+        ),
         ("x = [\n" + "        r,\n" * 40 + "    ]", ""),
     ],
 )
@@ -599,27 +603,6 @@ def test_of_several_lines_one_statement_is_offered(knowing: Checkpoint, truth: s
     request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ")
     knows(knowing, request, truth)
     assert filled(knowing, request).text.strip() == wanted
-
-
-def test_lines_below_are_written_only_where_no_line_can_be_shown(
-    knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    way, asked = WAYS["statement", "reads both sides"], list[Task]()
-    last = way.last
-    assert last is not None
-
-    def noted(task: Task) -> Any:
-        asked.append(task)
-        return last(task)
-
-    monkeypatch.setitem(WAYS, ("statement", "reads both sides"), replace(way, last=noted))
-    sure = replace(knowing, judge=STYLES["fim"].judge())
-    request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ")
-    for truth, times in (("return half(x)", 0), ("return half(\n        x,\n    )", 1)):
-        asked.clear()
-        knows(knowing, request, truth)
-        assert filled(sure, request).text.strip() == truth
-        assert len(asked) == times
 
 
 @pytest.mark.parametrize("endings", [("lf", "nd"), ("nd",), ()], ids=["in sight", "another one", "none"])

@@ -240,7 +240,13 @@ OPEN = {
     "a declaration that is ended": ("c", "struct |\nint y;\n", "a {", "a {\n};"),
     "a list of imports": ("go", "package a\n\nimport |\n\nvar x = 1\n", "(", "()"),
     "a type": ("typescript", "interface A |\nlet y = 1;\n", "extends B {", "extends B {\n}"),
-    "nothing at all": ("javascript", "const a = {|\nlet y = 1;\n", "\n  b: 1,", ""),
+    "lines below": ("javascript", "if (a) {|\nlet y = 1;\n", "\n  b();", "\n  b();\n}"),
+    "lines below, and what follows": (
+        "go",
+        "package a\n\nfunc f() {\n\tif |\n}\n",
+        "x {\n\t\tg()\n\t}\n\th()",
+        "x {\n\t\tg()\n\t}",
+    ),
     "what no ending mends": ("python", "x = f|\ny = 1\n", "(1))", "(1))"),
 }
 

@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
+from dg_lsp.text.fills.below import end_of_item, opens_below
 from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.endings import endings
 from dg_lsp.text.fills.room import doubled
@@ -74,7 +75,9 @@ def beginning(request: Infill, text: str) -> str:
     if request.kind == "span":
         return text
     # 2.
-    if request.kind in PARTS:
+    if request.kind in PARTS and opens_below(site_of(request), text):
+        text = text[: end_of_item(site_of(request), text)]
+    elif request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
         text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(site_of(request)) else text
     # 3.

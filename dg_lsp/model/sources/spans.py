@@ -1,4 +1,4 @@
-"""One text of several lines in view of both sides, written from left to right: a statement, or the text of a span."""
+"""The text of a span, such as the lines between `if a:` and `else:`, written from left to right up to its end."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
-from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
+from dg_lsp.model.candidates import Candidate, candidates_of, fitted
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.plan import plan_for
@@ -16,22 +16,6 @@ from dg_lsp.model.task import Task
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.stitch import goes_round
 from dg_lsp.text.messages import Draft, Fill, Infill
-
-# A statement has so many lines and tokens at most.
-LINES, TOKENS = 8, 128
-
-
-def statements(task: Task) -> Generator[Draft, None, list[Candidate]]:
-    """Write the likeliest statement up to its end, which may be lines below; return it, or the reason against it.
-
-    Texts of one line are those of `lines_in_sight`: this is for places where none of them is a statement by itself,
-    such as `log(` with an argument a line.
-    """
-    prefix, _ = task.tokens
-    yield from task.encode(prefix)
-    policy = _UpToWhole(task.model, task.request, task.clock, TOKENS)
-    fill = fitted(task.request, (yield from _written(task, policy)).text)
-    return candidates_of("drafted", [none_of([fill], task.clock.why_nothing()) if fill.refusal else fill])
 
 
 def spans(task: Task) -> Generator[Draft, None, list[Candidate]]:
@@ -121,15 +105,3 @@ class _UpToEnd:
     def result(self, rows: Sequence[Row]) -> str:  # noqa: ARG002
         """Return the text."""
         return self.text
-
-
-class _UpToWhole(_UpToEnd):
-    """A statement ends where it is whole, too, or has too many lines."""
-
-    def is_whole(self, lines: Sequence[str]) -> bool:
-        """Return whether `lines` are a statement, or too many."""
-        return len(lines) >= LINES or not fitted(self.request, "\n".join(lines)).refusal
-
-    def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
-        """Return a Draft without text: the judge has not chosen yet."""
-        return Draft(0, (), self.clock.milliseconds())

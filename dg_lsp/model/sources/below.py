@@ -1,0 +1,198 @@
+"""Lines below: the likeliest candidates that open a block or a bracket continue until what they opened has ended."""
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+import torch
+from torch import Tensor
+
+from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_from
+from dg_lsp.model.candidates import Candidate, fitted
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
+from dg_lsp.model.judge import PLAIN, chances
+from dg_lsp.model.task import Task
+from dg_lsp.model.tree import Tree
+from dg_lsp.text.documents.document import LINE_END
+from dg_lsp.text.fills.below import closed_below, end_of_item, may_continue, opens_below
+from dg_lsp.text.fills.site import newline_of, site_of
+from dg_lsp.text.fills.stitch import goes_round
+from dg_lsp.text.messages import Draft, Fill, Infill
+
+# Lines and tokens that are written below a text at most.
+LINES, TOKENS = 12, 160
+# Texts that continue below where several are wanted.
+_TEXTS = 2
+# How much a nat below the first line lowers the probability that a person keeps the text up to there: a line that is
+# not the true one to the letter is often kept (docs/research/blocks.md).
+_KEPT = 0.35
+
+
+def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list[Candidate]]:
+    """Write the lines below the likeliest of `found` that open something; return `found` with these texts grown.
+
+    A text that opens nothing is whole, and ends the work where one text is wanted; so does one that is too unlikely to
+    be shown.
+    """
+    request, texts = task.request, list(found)
+    rated = zip(chances(task.model.judge or PLAIN, request, found), range(len(found)), strict=True)
+    for chance, number in sorted(rated, reverse=True)[: max(request.alternatives, _TEXTS)]:
+        one = found[number]
+        opens = opens_below(site_of(request), one.text)
+        if chance < request.confidence or task.clock.is_over() or not (opens or request.alternatives > 1):
+            break
+        if opens:
+            most = math.log(chance / request.confidence) / _KEPT if request.confidence else math.inf
+            written = yield from write_below(task, one.text, most)
+            texts[number] = _with_lines(request, one, written, most)
+            if request.alternatives == 1 and texts[number].fill:
+                break
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A text with the lines written below it.
+
+    nats: how unlikely the lines are up to each place of the text, as pairs of characters and nats. whole: what the
+    first line opens has ended.
+    """
+
+    text: str
+    nats: tuple[tuple[int, float], ...]
+    whole: bool
+
+    def unlikely(self, size: int) -> float:
+        """Return how unlikely the first `size` characters are, the first line not counted, in nats."""
+        return next((nats for end, nats in self.nats if end >= size), self.nats[-1][1] if self.nats else 0.0)
+
+
+@torch.inference_mode()
+def write_below(task: Task, first: str, most: float = math.inf) -> Generator[Draft, None, Lines]:
+    """Write the likeliest lines below the line `first` in the gap, token by token; yield a Draft before each.
+
+    Nothing more is written once the lines are less likely than `most` nats.
+    """
+    join, begun = task.join, first.rstrip() + newline_of(task.request)
+    tokens, again = _stable_tokens(task.model, join.before + begun, task.request.indent)
+    tree = Tree(task.model.network, task.cache, join.kept - 1)
+    (states,) = tree.read([[task.cache.tokens[join.kept - 1], *tokens]])
+    start = Start(tree, states[-1:], again, (*task.cache.tokens[: join.kept], *tokens))
+    policy = _UpToDedent(task.model, task.request, task.clock, begun, again, most)
+    return (yield from search(start, policy, task.clock))
+
+
+def _stable_tokens(model: Checkpoint, before: str, indent: str) -> tuple[tuple[int, ...], str]:
+    """Return the tokens of `before`, which ends a line, that stay however the next one is indented, and the text left.
+
+    A tokenizer may have tokens of a line end and the indentation after it, or of a brace and the line end after it.
+    """
+    starts = (model.encode(before + space + "x") for space in ("", indent or "\t", "    " + indent))
+    common = tuple(
+        token for token, *_ in takewhile(lambda found: len(set(found)) == 1, zip(*starts, strict=False))
+    )
+    while not before.startswith(text := model.tokenizer.decode(list(common))):
+        common = common[:-1]
+    return common, before[len(text) :]
+
+
+@dataclass(slots=True)
+class _UpToDedent:
+    """The likeliest token each time, until the item that begins in the gap's line has ended, or repeats itself.
+
+    begun: the first line, with its end; again: what of it the tokens begin with. most: how unlikely the lines
+    may be. text: all of it so far; nats: as in Lines.
+    """
+
+    model: Checkpoint
+    request: Infill
+    clock: Clock
+    begun: str
+    again: str
+    most: float
+    text: str = ""
+    total: float = 0.0
+    nats: list[tuple[int, float]] = field(default_factory=list)
+    done: bool = False
+    whole: bool = False
+
+    @property
+    def limit(self) -> int:
+        """The tokens that are written at most."""
+        return TOKENS
+
+    def first(self, states: Tensor) -> list[Row]:
+        """Return the likeliest first token below the first line."""
+        likely = text_logits(self.model, states)[0]
+        if self.again:
+            likely = only(likely, tokens_from(self.model, self.again))
+        return self._longer((), likely)
+
+    def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
+        """Return the text with its likeliest next token; [] where it ends."""
+        return self._longer(rows[0].tokens, text_logits(self.model, states)[0])
+
+    def _longer(self, before: tuple[int, ...], logits: Tensor) -> list[Row]:
+        likely = logits.log_softmax(-1)
+        token = int(likely.argmax())
+        tokens = (*before, token)
+        self.total -= float(likely[token])
+        if token in self.model.ends:
+            self.done = self.whole = True
+            return []
+        written = self.model.tokenizer.decode(list(tokens)).removeprefix(self.again)
+        self.text = self.begun + written
+        self.nats.append((len(self.text), self.total))
+        self._end()
+        return [] if self.done else [Row(0, tokens, text=self.text)]
+
+    def _end(self) -> None:
+        """Note whether the text has ended, and cut it there."""
+        *lines, last = LINE_END.split(self.text)
+        if not may_continue(last) and (end := end_of_item(site_of(self.request), self.text)) is not None:
+            self.text, self.done, self.whole = self.text[:end], True, True
+        elif self.total > self.most or len(lines) > LINES or goes_round(self.text) or _repeats(lines):
+            self.done = True
+
+    def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
+        """Return whether the text has ended."""
+        return self.done
+
+    def has_text(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
+        """Return whether the lines that are ready can be shown."""
+        return next(_shown(self.request, self.result(()), 0), None) is not None
+
+    def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
+        """Return a Draft without text: what of it will be shown is decided at its end."""
+        return Draft(0, (), self.clock.milliseconds())
+
+    def result(self, rows: Sequence[Row]) -> Lines:  # noqa: ARG002
+        """Return the lines."""
+        return Lines(self.text or self.begun, tuple(self.nats), self.whole)
+
+
+def _with_lines(request: Infill, one: Candidate, written: Lines, most: float) -> Candidate:
+    """Return `one` with as many of the lines `written` below it as can be shown within `most` nats; else as it is."""
+    for fill, nats in _shown(request, written, most):
+        return replace(one, fill=fill, kept=math.exp(-_KEPT * nats))
+    return one
+
+
+def _shown(request: Infill, written: Lines, most: float) -> Iterator[tuple[Fill, float]]:
+    """Yield the texts of at most `most` nats that can be shown, the longest first: each as a Fill, with its nats."""
+    lines = [found.start() for found in LINE_END.finditer(written.text)]
+    ends = ([len(written.text)] if written.whole else []) + lines[:0:-1]
+    for end in ends:
+        nats = written.unlikely(end)
+        if nats > most:
+            continue
+        fill = fitted(request, closed_below(request, written.text[:end]))
+        if not fill.refusal:
+            yield replace(fill, shortened=end != ends[0] or not written.whole), nats
+
+
+def _repeats(lines: Sequence[str]) -> bool:
+    """Return whether the last line is the one above it."""
+    return len(lines) > 2 and bool(lines[-1].strip()) and lines[-1] == lines[-2]

@@ -1,0 +1,67 @@
+"""Lines below a text that opens a block or a bracket: whether there are any, where they end, what closes them early."""
+
+import re
+
+from dg_lsp.text.documents.document import LINE_END
+from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
+from dg_lsp.text.messages import Infill
+from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
+from dg_lsp.text.syntax.lexer import leading, line_start, logical_lines, width
+
+# A line that begins so belongs to the item that begins above it at the same indentation.
+_WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
+_CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
+
+
+def opens_below(site: Site, text: str) -> bool:
+    """Return whether the first line of `text`, with which its line ends, opens what lines below it close.
+
+    `if a {` does, and in Python `if a:`; `f(a,` does, and so does `b,` in `f(a, |`.
+    """
+    if not site.is_part or site.kind not in ("statement", "rest_of_line") or site.rest.strip():
+        return False
+    if site.language.is_plain or site.state.string or site.state.comment:
+        return False
+    line = site.before[site.line :] + to_bytes(LINE_END.split(text, maxsplit=1)[0])
+    headed = site.language.style == "indent" and line.rstrip().endswith(b":")
+    return headed or bool(unpaired(site.language, line).openers)
+
+
+def end_of_item(site: Site, text: str) -> int | None:
+    """Return where the item that begins in the line of the gap ends in `text`, in characters; None if it may continue.
+
+    It ends before the first line that is not deeper than its own and that does not continue it, as `else:` does.
+    """
+    data, base, end = to_bytes(text), width(leading(site.before, site.line)), 0
+    for number, line in enumerate(logical_lines(site.language, data, 0, len(data))):
+        if number and line.width <= base and not _CONTINUES.match(data, line.start):
+            return len(data[:end].decode("utf-8"))
+        end = line.end
+    return None
+
+
+def may_continue(line: str) -> bool:
+    """Return whether more letters could make `line` one that continues the item above it: `el` could be `else`."""
+    bare = line.strip()
+    return any(word.startswith(bare) for word in _WORDS)
+
+
+def closed_below(request: Infill, text: str) -> str:
+    """Return whole lines `text` with closers of the blocks that they and the line of the gap leave open.
+
+    Each is on a line of its own, indented like the line of its opener: `}` below `if a {`. `text` is returned as it is
+    if it ends within a call, a list, a string or a comment, which is half a statement.
+    """
+    site = site_of(request)
+    data = to_bytes(request.prefix + text)
+    state, newline = state_at(site.language, data, len(data)), newline_of(request)
+    own = sorted((at for at in state.opened if at >= site.line), reverse=True)
+    is_block = site.language.style == "brace" and data[own[0] : own[0] + 1] == b"{" if own else True
+    if state.string or state.comment or not is_block or text.rstrip().endswith(","):
+        return text
+    found, last = text.rstrip(), -1
+    for at in own:
+        closer, line = PAIRS[data[at : at + 1]].decode(), line_start(data, at)
+        found += closer if line == last else newline + leading(data, at).decode() + closer
+        last = line
+    return found
