@@ -157,7 +157,7 @@ class Settings:
     ghost_deadline: float = _option(
         2.0,
         "seconds after which ghost text takes the best fill so far; if there is none yet, the first one "
-        "within twice that time; 0 is no limit",
+        "within twice that time, of several lines within four times; 0 is no limit",
     )
     confidence: float = _option(
         0.25,

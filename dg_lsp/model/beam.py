@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.clock import Clock
+from dg_lsp.model.clock import LATE, Clock
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join, stable_tokens
 from dg_lsp.model.tree import Tree
@@ -107,7 +107,7 @@ class Start:
     """A tree that has read the text before a gap, and the text at its end that is written again.
 
     prompt: the tokens that were read. rows: the texts to begin with, beginnings of the text that is written again;
-    states: the hidden state behind each [rows, hidden].
+    states: the hidden state behind each [rows, hidden]. late: deadlines for which a first text is waited for.
     """
 
     tree: Tree
@@ -115,6 +115,7 @@ class Start:
     again: str
     prompt: tuple[int, ...]
     rows: tuple[Row, ...] = (Row(0, ()),)
+    late: float = LATE
 
 
 @torch.inference_mode()
@@ -134,7 +135,7 @@ def search(
         # 2.
         if not rows or policy.is_enough(rows):
             break
-        if clock.is_over() and (clock.is_hopeless() or policy.has_text(rows)):
+        if clock.is_over() and (clock.is_hopeless(start.late) or policy.has_text(rows)):
             break
         yield policy.draft(count, rows)
         # 3.

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dg_lsp.text.messages import Draft, Fill, Reason, Run
 
-_LATE = 2.0  # deadlines after which nobody waits for a text any more
+LATE = 2.0  # deadlines after which nobody waits for a text any more
 
 
 class Clock:
@@ -33,9 +33,9 @@ class Clock:
         self._over = self._over or late
         return not self._over
 
-    def is_hopeless(self) -> bool:
-        """Return whether the deadline passed long ago; before that a late text is better than none."""
-        return self._deadline is not None and self.milliseconds() > _LATE * self._deadline * 1000
+    def is_hopeless(self, late: float = LATE) -> bool:
+        """Return whether `late` deadlines have passed; before that a late text is better than none."""
+        return self._deadline is not None and self.milliseconds() > late * self._deadline * 1000
 
     def left(self) -> float | None:
         """Seconds to the deadline, at least 0.001; None without a deadline."""

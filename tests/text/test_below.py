@@ -23,6 +23,7 @@ def infill(language: str, before: str, kind: Kind = "statement", after: str = "\
         ("python", PYTHON, "if x:", "statement"),
         ("python", PYTHON, "x = [", "statement"),
         ("typescript", "f(() => {\n  ", "return g({", "statement"),
+        ("python", PYTHON + "g(\n        ", "a,", "arguments"),
     ],
 )
 def test_what_lines_below_must_close_opens(language: str, before: str, text: str, kind: Kind) -> None:
@@ -35,6 +36,7 @@ def test_what_lines_below_must_close_opens(language: str, before: str, text: str
         ("go", GO, "x := g(a)", "statement", "\n}\n"),
         ("go", GO + "g(a, ", "b)", "rest_of_line", "\n}\n"),
         ("go", GO + "g(", "h(", "arguments", ")\n}\n"),
+        ("python", PYTHON + "g(", "a,", "arguments", "\n"),
         ("python", PYTHON + "if ", "x", "rest_of_line", ":\n"),
         ("python", PYTHON + 's = "', "a:", "string", '"\n'),
         ("python", PYTHON + "# ", "if x:", "comment", "\n"),
@@ -63,6 +65,12 @@ def test_an_item_ends_before_the_first_line_that_is_no_deeper(
     site = site_of(infill(language, before))
     assert end_of_item(site, item + more) == len(item)
     assert end_of_item(site, item) is None
+
+
+def test_a_list_ends_before_its_bracket() -> None:
+    site = site_of(infill("python", PYTHON + "g(\n        ", "arguments"))
+    assert end_of_item(site, "a,\n        f(b),\n    )\n") == len("a,\n        f(b),\n    ")
+    assert end_of_item(site, "a,\n        f(b),\n") is None
 
 
 def test_a_begun_word_may_continue_with_the_item() -> None:

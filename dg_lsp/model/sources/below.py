@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_from
-from dg_lsp.model.candidates import Candidate, fitted
+from dg_lsp.model.candidates import Candidate, checked, fitted
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.judge import PLAIN, chances
@@ -25,6 +25,8 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 LINES, TOKENS = 12, 160
 # Texts that continue below where several are wanted.
 _TEXTS = 2
+# Deadlines for which the first line below is waited for: a person who waits for a block gets it late rather than never.
+_LATE = 4.0
 # How much a nat below the first line lowers the probability that a person keeps the text up to there: a line that is
 # not the true one to the letter is often kept (docs/research/blocks.md).
 _KEPT = 0.35
@@ -40,12 +42,12 @@ def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list
     rated = zip(chances(task.model.judge or PLAIN, request, found), range(len(found)), strict=True)
     for chance, number in sorted(rated, reverse=True)[: max(request.alternatives, _TEXTS)]:
         one = found[number]
-        opens = opens_below(site_of(request), one.text)
-        if chance < request.confidence or task.clock.is_over() or not (opens or request.alternatives > 1):
+        opens, late = opens_below(site_of(request), one.text), task.clock.is_over()
+        if chance < request.confidence or not (opens or request.alternatives > 1):
             break
-        if opens:
+        if opens and (checked(request, one).refusal or not late):
             most = math.log(chance / request.confidence) / _KEPT if request.confidence else math.inf
-            written = yield from write_below(task, one.text, most)
+            written = yield from write_below(task, one, most)
             texts[number] = _with_lines(request, one, written, most)
             if request.alternatives == 1 and texts[number].fill:
                 break
@@ -70,17 +72,19 @@ class Lines:
 
 
 @torch.inference_mode()
-def write_below(task: Task, first: str, most: float = math.inf) -> Generator[Draft, None, Lines]:
-    """Write the likeliest lines below the line `first` in the gap, token by token; yield a Draft before each.
+def write_below(task: Task, one: Candidate, most: float = math.inf) -> Generator[Draft, None, Lines]:
+    """Write the likeliest lines below the candidate `one`, token by token; yield a Draft before each.
 
-    Nothing more is written once the lines are less likely than `most` nats.
+    Nothing more is written once the lines are less likely than `most` nats. The deadline ends them where `one` can be
+    shown without them; else some are waited for.
     """
-    join, begun = task.join, first.rstrip() + newline_of(task.request)
+    join, begun = task.join, one.text.rstrip() + newline_of(task.request)
+    needed = bool(checked(task.request, one).refusal)
     tokens, again = _stable_tokens(task.model, join.before + begun, task.request.indent)
     tree = Tree(task.model.network, task.cache, join.kept - 1)
     (states,) = tree.read([[task.cache.tokens[join.kept - 1], *tokens]])
-    start = Start(tree, states[-1:], again, (*task.cache.tokens[: join.kept], *tokens))
-    policy = _UpToDedent(task.model, task.request, task.clock, begun, again, most)
+    start = Start(tree, states[-1:], again, (*task.cache.tokens[: join.kept], *tokens), late=_LATE)
+    policy = _UpToDedent(task.model, task.request, task.clock, begun, again, most, needed)
     return (yield from search(start, policy, task.clock))
 
 
@@ -103,7 +107,7 @@ class _UpToDedent:
     """The likeliest token each time, until the item that begins in the gap's line has ended, or repeats itself.
 
     begun: the first line, with its end; again: what of it the tokens begin with. most: how unlikely the lines
-    may be. text: all of it so far; nats: as in Lines.
+    may be; needed: the first line cannot be shown without them. text: all of it so far; nats: as in Lines.
     """
 
     model: Checkpoint
@@ -112,6 +116,7 @@ class _UpToDedent:
     begun: str
     again: str
     most: float
+    needed: bool
     text: str = ""
     total: float = 0.0
     nats: list[tuple[int, float]] = field(default_factory=list)
@@ -162,7 +167,7 @@ class _UpToDedent:
 
     def has_text(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether the lines that are ready can be shown."""
-        return next(_shown(self.request, self.result(()), 0), None) is not None
+        return not self.needed or next(_shown(self.request, self.result(()), self.most), None) is not None
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: what of it will be shown is decided at its end."""

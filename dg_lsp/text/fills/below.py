@@ -4,7 +4,7 @@ import re
 
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
-from dg_lsp.text.messages import Infill
+from dg_lsp.text.messages import LISTS, Infill
 from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
 from dg_lsp.text.syntax.lexer import leading, line_start, logical_lines, width
 
@@ -16,12 +16,15 @@ _CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 def opens_below(site: Site, text: str) -> bool:
     """Return whether the first line of `text`, with which its line ends, opens what lines below it close.
 
-    `if a {` does, and in Python `if a:`; `f(a,` does, and so does `b,` in `f(a, |`.
+    `if a {` does, and in Python `if a:`; `f(a,` does, and so does `b,` in `f(a, |`. Of a list whose elements have lines
+    of their own, any line may be followed by another one.
     """
-    if not site.is_part or site.kind not in ("statement", "rest_of_line") or site.rest.strip():
+    if not site.is_part or site.kind not in ("statement", "rest_of_line", *LISTS) or site.rest.strip():
         return False
     if site.language.is_plain or site.state.string or site.state.comment:
         return False
+    if site.kind in LISTS:
+        return not site.before[site.line :].strip()
     line = site.before[site.line :] + to_bytes(LINE_END.split(text, maxsplit=1)[0])
     headed = site.language.style == "indent" and line.rstrip().endswith(b":")
     return headed or bool(unpaired(site.language, line).openers)
@@ -30,9 +33,12 @@ def opens_below(site: Site, text: str) -> bool:
 def end_of_item(site: Site, text: str) -> int | None:
     """Return where the item that begins in the line of the gap ends in `text`, in characters; None if it may continue.
 
-    It ends before the first line that is not deeper than its own and that does not continue it, as `else:` does.
+    It ends before the first line that is not deeper than its own and that does not continue it, as `else:` does; a list
+    ends before its bracket.
     """
     data, base, end = to_bytes(text), width(leading(site.before, site.line)), 0
+    if site.kind in LISTS:
+        return next((len(data[:at].decode("utf-8")) for at in unpaired(site.language, data).closers), None)
     for number, line in enumerate(logical_lines(site.language, data, 0, len(data))):
         if number and line.width <= base and not _CONTINUES.match(data, line.start):
             return len(data[:end].decode("utf-8"))
