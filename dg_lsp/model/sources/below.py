@@ -29,7 +29,7 @@ _TEXTS = 2
 _LATE = 4.0
 # How much a nat below the first line lowers the probability that a person keeps the text up to there: a line that is
 # not the true one to the letter is often kept (docs/research/blocks.md).
-_KEPT = 0.35
+_KEPT = 0.4
 
 
 def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list[Candidate]]:
