@@ -5,13 +5,15 @@
 
 FOLDER gets the source distributions. A package may be followed by arguments of its pytest. PYTHON has pytest and what
 the tests need. Of each package five functions are chosen by the seed whose body has 2 to 12 lines and whose tests fail
-without it; all five are removed, and the bot runs once. Then every fill that its command has seen is put into the
-untouched package, alone: it is right if all tests pass. The packages' code runs with your rights.
+without it; all five are removed, and the bot runs once, or with --alone one after another, and the bot runs for each.
+Then every fill that its command has seen is put into the untouched package, alone: it is right if all tests pass. The
+bot does not see which functions the package itself has left unwritten. The packages' code runs with your rights.
 """
 
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,6 +30,8 @@ from dg_lsp.text.gaps.find import Gap, NoGap, find_gaps, find_named
 
 STUB = b"raise NotImplementedError"
 LEAST, MOST = 2, 12  # lines of a body
+# What raises as before and is no stub in brackets.
+_ABSTRACT = re.compile(rb"^(\s+raise )NotImplementedError(?:\(\))?(?=\s*$)", re.MULTILINE)
 _SECONDS = 300.0  # of one run of the tests
 
 
@@ -153,6 +157,8 @@ def measure(suite: Suite, package: str, options: Sequence[str], places: Sequence
         seen = Path(place, "seen")
         seen.mkdir()
         try:
+            for path in whole:
+                path.write_bytes(_ABSTRACT.sub(rb"\1(NotImplementedError)", path.read_bytes()))
             for path, name in places:
                 path.write_bytes(put(read_document(path), name, STUB))
             report, code = _run_bot(suite, [*whole], options, Path(place))
@@ -203,9 +209,10 @@ def table(runs: Sequence[Run]) -> str:
     right = [result for result in results if any(good for _, good in result.fills)]
     held = [result for result in right if result.stub.get("outcome") == "kept" and result.kept_right]
     seen = [good for result in results for _, good in result.fills]
+    packages = {run.package for run in runs}
     return "\n".join(
         (
-            f"packages: {len(runs)}; bodies removed: {len(results)}; fills seen: {len(seen)}, right: {sum(seen)}",
+            f"packages: {len(packages)}; bodies removed: {len(results)}; fills seen: {len(seen)}, right: {sum(seen)}",
             f"kept: {len(kept)}; kept that fail the package's tests: {sum(not r.kept_right for r in kept)}",
             f"bodies with a right fill among those seen: {len(right)}; kept of these: {len(held)}",
             f"exit status 0 with red tests: {sum(run.code == 0 and not run.green for run in runs)}",
@@ -220,6 +227,7 @@ def main() -> None:
     parser.add_argument("--package", action="append", required=True, metavar="NAME==VERSION [ARGUMENT ...]")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--checkpoint", default="coder")
+    parser.add_argument("--alone", action="store_true", help="remove one body at a time")
     parser.add_argument("--count", type=int, default=5, help="of bodies in each package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, required=True)
@@ -240,9 +248,10 @@ def main() -> None:
             sys.exit(f"{package}: its tests fail as they are")
         places = [*choose(suite, given.count, given.seed)]
         print(package, [name for _, name in places], flush=True)
-        runs.append(measure(suite, package, ["--checkpoint", given.checkpoint], places))
-        given.json.write_text(json.dumps([asdict(run) for run in runs], indent=1))
-        print(table(runs), flush=True)
+        for removed in [[place] for place in places] if given.alone else [places]:
+            runs.append(measure(suite, package, ["--checkpoint", given.checkpoint], removed))
+            given.json.write_text(json.dumps([asdict(run) for run in runs], indent=1))
+            print(table(runs), flush=True)
 
 
 if __name__ == "__main__":

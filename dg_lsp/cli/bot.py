@@ -134,6 +134,11 @@ class _Work:
     changes: dict[Path, tuple[Document, Document]] = field(default_factory=dict)
     line: Waiting = field(default_factory=lambda: Waiting("looking for stubs"))
 
+    @property
+    def documents(self) -> list[tuple[Path, Document]]:
+        """The files as they are."""
+        return [(path, now) for path, (_, now) in self.changes.items()]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp bot`."""
@@ -271,26 +276,29 @@ async def _may_change(work: _Work, path: Path) -> bool:
 async def _confirm(work: _Work) -> None:
     """Keep the fills that are good with all others in the files, take back those that are not, and run the tests.
 
-    A fill that goes may have been what another one needed, so this is repeated until all that stay are good.
+    A fill that goes may have been what another one failed for, or needed, so first those go that are the worst.
     """
     judge, report = work.judge, work.report
     if judge is None:
         return
     judge.tell = work.line.say
     work.line.begin("testing at the end")
-    for one in await judge.improve():
+    await judge.look(work.documents)
+    for one in await judge.improve(work.documents):
         report.settle(one, "kept", "its own tests pass with the fills of other stubs")
         first, now = work.changes[one.path]
-        work.changes[one.path] = first, replace(now, data=one.path.read_bytes())
-    while fallen := await judge.fallen():
-        for one in fallen:
+        work.changes[one.path] = first, _as_now(now, one.path)
+    while fallen := await judge.fallen(work.documents):
+        worst = [one for share, one in fallen if work.arguments.keep_partial or share == fallen[0][0]]
+        for one in worst:
             report.settle(one, "partial", _FALLEN if one.verdict.good else "")
         if work.arguments.keep_partial:
             break
-        _take_back(work, fallen)
+        _take_back(work, worst)
+    partial = [one for _, one in fallen]
     for one in judge.stayed:
-        if one not in fallen and not one.verdict.good:
-            report.settle(one, "kept", "its own tests pass with the fills of other stubs")
+        if one not in partial and (why := await judge.why(one)):
+            report.settle(one, "kept", why)
     report.failing = await judge.failing()
     if report.failing:
         say(report.failing)
@@ -307,11 +315,16 @@ def _settle(work: _Work) -> None:
             _take_back(work, [one])
 
 
+def _as_now(document: Document, path: Path) -> Document:
+    """Return a `document` with the text that its file has now, which no edit of it has led to."""
+    return replace(document, data=path.read_bytes(), history=None, state=None)
+
+
 def _mark(work: _Work, one: Stayed) -> None:
     """Mark a partial fill that is kept, so that a reader sees what it is and the next run finds it."""
     path, name = one.path, one.change.name
     first, now = work.changes[path]
-    marked = mark_partial(replace(now, data=path.read_bytes()), name)
+    marked = mark_partial(_as_now(now, path), name)
     try:
         replace_file(path, path.read_bytes(), marked.data)
     except (FileError, UsageError) as error:
@@ -334,7 +347,7 @@ def _take_back(work: _Work, fallen: Sequence[Stayed]) -> None:
             continue
         say(f"{path} {name}: partial, so it was taken back")
         first, now = work.changes[path]
-        work.changes[path] = first, replace(now, data=path.read_bytes())
+        work.changes[path] = first, _as_now(now, path)
 
 
 async def _try_file(work: _Work, path: Path) -> None:

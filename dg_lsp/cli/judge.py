@@ -1,8 +1,11 @@
 """The judge of a bot's fills: which tests belong to a function, and which fill of it may stay.
 
-A test belongs to a function if it ends in another way when the function raises, or is named after it.
+A test belongs to a function if it ends in another way when the function raises, or is named after it. One that ends in
+another function that is not written yet tells nothing of this one.
 """
 
+import asyncio
+import operator
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -12,21 +15,26 @@ from pathlib import Path
 from dg_lsp.cli.reports import Results
 from dg_lsp.cli.target import replace_file
 from dg_lsp.cli.trial import Change, Ran, Test, run, trial
-from dg_lsp.filling.stubs import StubStarted
+from dg_lsp.filling.stubs import StubStarted, stubs_of
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.files import FileError, kept_of, lines_apart, read_now
 from dg_lsp.text.documents.undo import undo
-from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
 
-# A body that raises, for languages in which an unwritten body may be silent, such as `pass`.
+# What a failure says of a test that has reached one of the bodies below.
+_MARK = "not implemented: dg-lsp is looking for the tests of this function"
+# A body that raises.
 _RAISE: Mapping[str, str] = {
-    "python": "raise NotImplementedError",
-    "ruby": "raise NotImplementedError",
-    "php": "throw new \\Exception('not implemented');",
-    "lua": 'error("not implemented")',
-    "rust": "unimplemented!()",
-    "kotlin": "TODO()",
-    **dict.fromkeys(("javascript", "jsx", "typescript", "tsx"), 'throw new Error("not implemented");'),
+    "python": f'raise NotImplementedError("{_MARK}")',
+    "ruby": f'raise NotImplementedError, "{_MARK}"',
+    "php": f"throw new \\Exception('{_MARK}');",
+    "lua": f'error("{_MARK}")',
+    "rust": f'panic!("{_MARK}")',
+    "kotlin": f'TODO("{_MARK}")',
+    "go": f'panic("{_MARK}")',
+    "java": f'throw new UnsupportedOperationException("{_MARK}");',
+    "csharp": f'throw new System.NotImplementedException("{_MARK}");',
+    **dict.fromkeys(("javascript", "jsx", "typescript", "tsx"), f'throw new Error("{_MARK}");'),
 }
 _RAISING = re.compile(
     rb"\b(?:raise|throw|panic|error|abort|die|fail|fatalError|todo|unimplemented|TODO)\b|\?\?\?"
@@ -34,6 +42,8 @@ _RAISING = re.compile(
 # What a failure says that comes from a body that is not written yet.
 _UNWRITTEN = re.compile(r"not(?: yet)? implemented|NotImplemented|\bTODO\b", re.IGNORECASE)
 _SAID = 3  # names of tests in a sentence
+# Files, as they are.
+Documents = Sequence[tuple[Path, Document]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,8 @@ class Verdict:
 class Stayed:
     """A fill that is in the file at `path`, and how its test ended.
 
-    others: the text of the file with each other fill. raised: the results of the tests if the function raises.
+    others: the text of the file with each other fill. raised: the results of the tests if the function raises. raising:
+    the text of the file in which it does, empty if none can be written.
     """
 
     path: Path
@@ -81,6 +92,7 @@ class Stayed:
     verdict: Verdict
     others: tuple[bytes, ...] = ()
     raised: Results = field(default_factory=dict)
+    raising: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +107,14 @@ class _Refused:
 class Judge:
     """A test command, how it ran on the files as they are now, and the fills that stay in them.
 
-    tries: how many fills of the last stub were tried. verdict: of the last one that counts. silent: how many of the
-    stubs that are filled did not raise. tell: called with what runs now.
+    runs, ends: by command, the last run and the tests that end in functions which are not written, as long as the files
+    stay as they are. tries: how many fills of the last stub were tried. verdict: of the last one that counts. silent:
+    how many of the stubs that are filled did not raise. tell: called with what runs now.
     """
 
     test: Test
     runs: dict[str, Ran] = field(default_factory=dict)
+    ends: dict[str, frozenset[str]] = field(default_factory=dict)
     stayed: list[Stayed] = field(default_factory=list)
     refused: dict[tuple[Path, str], _Refused] = field(default_factory=dict)
     tries: int = 0
@@ -163,22 +177,21 @@ class Judge:
             return None, ran.sentence + (", as before the fill" if same else "")
         if not self.verdict.good:
             replace_file(path, old, filled[number].data)
-        self.silent += not _raises(stub)
+        self.silent += not _raises(stub.document, stub.gap)
         others = tuple(new.data for n, new in enumerate(filled) if n != number)
         change = Change(name, old, filled[number].data)
-        self.stayed.append(Stayed(path, change, test, self.verdict, others, raised))
-        self.runs.clear()
-        self.runs[test.command] = ran
+        self.stayed.append(Stayed(path, change, test, self.verdict, others, raised, _raising(stub)))
+        self._changed({test.command: ran})
         return number, _why(ran, self.verdict)
 
-    async def improve(self) -> list[Stayed]:
+    async def improve(self, documents: Documents) -> list[Stayed]:
         """Replace fills that are not good by other fills of their stubs that are good now; return the new ones.
 
         Of several fills, only the tests that need other stubs, too, may tell which one is right.
         """
         improved = []
         for number, one in enumerate(self.stayed):
-            if one.verdict.good or await self._stands(one):
+            if await self._share(one, documents) == 1:
                 continue
             for other in one.others:
                 better = await self._exchange(one, other)
@@ -203,13 +216,40 @@ class Judge:
         ran = await trial(path, Change(name, now, new), one.test, lambda ran: verdict_of(ran).good)
         if not verdict_of(ran).good:
             return None
-        self.runs.clear()
-        self.runs[one.test.command] = ran
+        self._changed({one.test.command: ran})
         return replace(one, change=Change(name, one.change.before, other), verdict=verdict_of(ran), others=())
 
-    async def fallen(self) -> list[Stayed]:
-        """Return the fills that stay without being good on the files as they are, the last one first."""
-        return [one for one in reversed(self.stayed) if not await self._stands(one)]
+    async def look(self, documents: Documents) -> None:
+        """Add the tests that reach a fill now to its own ones, for each fill that stays; see `fallen`.
+
+        When it was tried, they may have ended in another function. Only tests that fail now are a reason to look.
+        """
+        for number, one in enumerate(self.stayed):
+            ran, own = await self.now(one.test), one.verdict.own
+            unknown = {test for test, how in ran.results.items() if how} - own
+            now = read_now(kept_of(one.path).path) or b""
+            raising = undo(one.raising, one.change.after, now) if one.raising else None
+            if raising is None or unknown <= await self._ending(one.test, documents):
+                continue
+            self.tell(f"the tests run, to find those of {one.change.name}")
+            own |= await self._reaching(one.path, Change(one.change.name, now, raising), one.test)
+            self.stayed[number] = replace(one, verdict=replace(one.verdict, own=own))
+
+    async def fallen(self, documents: Documents) -> list[tuple[float, Stayed]]:
+        """Return the fills that stay without being good, with the share of their own tests that do not fail, upwards.
+
+        A test that ends in an unwritten function of `documents`, the bot's files, counts for no fill.
+        """
+        shares = [(await self._share(one, documents), one) for one in reversed(self.stayed)]
+        return sorted((pair for pair in shares if pair[0] < 1), key=operator.itemgetter(0))
+
+    async def why(self, one: Stayed) -> str:
+        """Return why a fill that is good at the end is so; empty if that was said when it was tried."""
+        ran, own = await self.now(one.test), one.verdict.own
+        ending = sum(ran.results.get(test) != "" for test in own)
+        if ran.status != 0 and ending:
+            return f"{len(own) - ending} of its own tests pass; {ending} more end in functions that are not written"
+        return "" if one.verdict.good else "its own tests pass with the fills of other stubs"
 
     async def failing(self) -> str:
         """Return how the command fails on the files as they are; empty if it passes.
@@ -232,7 +272,7 @@ class Judge:
             FileError: the file was changed there, or it cannot be written.
         """
         self.stayed.remove(one)
-        self.runs.clear()
+        self._changed({})
         path, change = one.path, one.change
         now = read_now(kept_of(path).path)
         undone = None if now is None else undo(change.before, change.after, now)
@@ -241,20 +281,50 @@ class Judge:
             raise FileError(f"{path} was changed at it, so it may still be there, in line {line}")
         replace_file(path, now, undone)
 
-    async def _stands(self, one: Stayed) -> bool:
+    def _changed(self, runs: dict[str, Ran]) -> None:
+        """Forget what was known of the files before a change, and take the `runs` since it."""
+        self.runs = runs
+        self.ends.clear()
+
+    async def _share(self, one: Stayed, documents: Documents) -> float:
+        """Return the share of the own tests of a fill that do not fail for it; 0 if it makes none pass."""
         ran, own = await self.now(one.test), one.verdict.own
-        return ran.status == 0 or (bool(own) and all(ran.results.get(test) == "" for test in own))
+        if ran.status == 0:
+            return 1.0
+        if not any(ran.results.get(test) == "" and one.raised.get(test) != "" for test in own):
+            return 0.0
+        failing = {test for test in own if ran.results.get(test) != ""}
+        if failing:
+            failing -= await self._ending(one.test, documents)
+        return 1 - len(failing) / len(own)
+
+    async def _ending(self, test: Test, documents: Documents) -> frozenset[str]:
+        """Return the tests that end in a function of `documents` that is not written, and raises."""
+        if test.command not in self.ends:
+            found = frozenset[str]()
+            for path, document in documents:
+                data = read_now(kept_of(path).path) or b""
+                now = replace(document, data=data, history=None, state=None)
+                if change := await asyncio.to_thread(_marked, now):
+                    self.tell("the tests run, to find those of functions that are not written")
+                    found |= await self._reaching(path, change, test)
+            self.ends[test.command] = found
+        return self.ends[test.command]
+
+    async def _reaching(self, path: Path, change: Change, test: Test) -> frozenset[str]:
+        """Return the tests that reach a body of `change` which raises the mark."""
+        ran = await trial(path, change, test, lambda _: False)
+        return frozenset(test for test, how in ran.results.items() if _MARK in how)
 
     async def _raised(self, path: Path, stub: StubStarted, before: Ran) -> Results:
         """Return the results of the tests if the function of `stub` raises; of the stub itself where that is so."""
-        gap, document = stub.gap, stub.document
-        body = _RAISE.get(document.language)
-        if body is None or _raises(stub) or not before.results:
+        raising = _raising(stub)
+        if not raising or _raises(stub.document, stub.gap) or not before.results:
             return before.results
         self.tell("the tests run, to find those of the function")
-        new = apply_edit(document, Edit(gap.start, gap.end, gap.insert_before + body + gap.insert_after))
-        change = Change(gap.name, document.data, new.data)
-        ran = await trial(path, change, self._test_for(path, gap.name), lambda _: False)
+        name = stub.gap.name
+        change = Change(name, stub.document.data, raising)
+        ran = await trial(path, change, self._test_for(path, name), lambda _: False)
         return ran.results or before.results
 
     def _test_for(self, path: Path, name: str) -> Test:
@@ -299,9 +369,32 @@ def _is_named(test: str, name: str) -> bool:
     return f"test{name.rpartition('.')[2].lower().replace('_', '')}" in words
 
 
-def _raises(stub: StubStarted) -> bool:
-    """Return whether the unwritten body raises, so that a test that reaches it fails there."""
-    return bool(_RAISING.search(stub.document.data, stub.gap.start, stub.gap.end))
+def _raises(document: Document, gap: Gap) -> bool:
+    """Return whether the unwritten body in `gap` raises, so that a test that reaches it fails there."""
+    return bool(_RAISING.search(document.data, gap.start, gap.end))
+
+
+def _with_mark(document: Document, gap: Gap) -> Document:
+    """Return `document` with a body that raises the mark in `gap`; unchanged where a language has none."""
+    body = _RAISE.get(document.language)
+    if body is None:
+        return document
+    return apply_edit(document, Edit(gap.start, gap.end, gap.insert_before + body + gap.insert_after))
+
+
+def _raising(stub: StubStarted) -> bytes:
+    """Return the text of the file in which the function of `stub` raises the mark; empty if none can be written."""
+    raising = _with_mark(stub.document, stub.gap)
+    return b"" if raising is stub.document else raising.data
+
+
+def _marked(document: Document) -> Change | None:
+    """Return the change of `document` that has the mark raised by unwritten functions that raise; None if none do."""
+    marked, name = document, ""
+    for gap in reversed(stubs_of(document)):
+        if gap.stub and _raises(document, gap):
+            marked, name = _with_mark(marked, gap), gap.name
+    return None if marked is document else Change(name, document.data, marked.data)
 
 
 def _why(ran: Ran, verdict: Verdict) -> str:

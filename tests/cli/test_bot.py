@@ -336,6 +336,60 @@ def test_another_fill_is_tried_once_those_of_other_stubs_are_there(tested: Path)
     assert "return 0" in report["diff"]
 
 
+# Two functions that raise. Their tests, which fill of each stays at the end, and what is said of the first.
+PAIR = "".join(f"def {name}(n):\n    raise NotImplementedError\n\n\n" for name in ("first", "second"))
+MASKED = {
+    "one that ends in an unwritten function tells nothing": (
+        ("first(1) is None", "first(1) is None and second(1) == 7"),
+        ("return None", ""),
+        "1 of its own tests pass; 1 more end in functions that are not written",
+    ),
+    "one that fails before it tells something": (
+        ("first(1) is None", "first(1) == 7 and second(1) == 7"),
+        ("", ""),
+        "its own tests fail: ",
+    ),
+    "with no other test nothing is known": (
+        ("first(1) is None and second(1) == 7",),
+        ("", ""),
+        "its own tests fail: ",
+    ),
+    "the worse fill goes first": (
+        ("first(1) is None", "second(1) is True", "second(1) is 0", "first(1) is None and second(1) == 7"),
+        ("return None", ""),
+        "1 of its own tests pass; 1 more end in functions that are not written",
+    ),
+    "of two that may be wrong none is kept": (
+        ("first(1) is None", "second(1) is None", "second(1) is None and first(1) == 7"),
+        ("", ""),
+        "its tests have passed, and fail with the fills that are in the files at the end",
+    ),
+    "a test that was stopped earlier finds the right one": (
+        ("first(1) in (None, True)", "second(1) is None", "second(1) is None and first(1) is True"),
+        ("return True", "return None"),
+        "its own tests pass with the fills of other stubs",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MASKED)
+def test_a_test_that_ends_in_a_function_that_is_not_written_counts_for_no_other(
+    tested: Path, case: str
+) -> None:
+    tests, fills, said = MASKED[case]
+    tested.write_text(PAIR)
+    checks = "\n\n".join(f"def test_{n}():\n    assert {check}\n" for n, check in enumerate(tests))
+    (tested.parent / "test_cash.py").write_text(f"from cash import first, second\n\n{checks}")
+    report, _, code = run(tested, "--keep-if", RUN)
+    wanted = PAIR
+    for fill in fills:
+        head, _, tail = wanted.partition("raise NotImplementedError")
+        wanted = f"{head}{fill or '@'}{tail}"
+    assert tested.read_text() == wanted.replace("@", "raise NotImplementedError")
+    assert code == (not all(fills)) and report["stubs"][0]["why"].startswith(said)
+    assert [stub["outcome"] == "kept" for stub in report["stubs"]] == [bool(fill) for fill in fills]
+
+
 def test_a_fill_that_makes_a_test_fail_that_passed_is_not_kept(tested: Path) -> None:
     text = (
         CASH_TESTS.replace("is True", "in (None, 7)") + "\n\ndef test_more():\n    assert valid(1) is False\n"
