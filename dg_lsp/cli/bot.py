@@ -19,11 +19,12 @@ from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
 from dg_lsp.cli.trial import Interrupted, Ran, Saved, Test
 from dg_lsp.cli.waiting import Waiting
-from dg_lsp.filling.engine import Engine
+from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
-from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial
+from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial, stubs_of
 from dg_lsp.settings import RANGES, Settings, UsageError
+from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
 from dg_lsp.text.documents.files import ENDING, FileError, check_free, kept_of, write_whole
 from dg_lsp.text.gaps.gap import unified_diff
@@ -43,7 +44,7 @@ _FALLEN = "its tests have passed, and fail with the fills that are in the files 
 _STAYS: tuple[Outcome, ...] = ("kept", "partial")
 _CODES = (
     "0 every stub was filled, or there was none, and the command passes; 1 some were left or are partial, or the "
-    "command fails at the end; 2 usage or bad input; 130 interrupted"
+    "command fails at the end; 2 usage or bad input, or the engine failed; 130 interrupted"
 )
 
 
@@ -125,7 +126,11 @@ class Report:
 
 @dataclass(slots=True)
 class _Work:
-    """A run of the bot. changes: the text of each file before the first fill and now. line: says what runs now."""
+    """A run of the bot.
+
+    changes: the text of each file before the first fill and now. line: says what runs now. failed: why the engine has
+    given no answer; no further one is asked for then.
+    """
 
     engine: Engine
     arguments: argparse.Namespace
@@ -133,6 +138,7 @@ class _Work:
     judge: Judge | None = None
     changes: dict[Path, tuple[Document, Document]] = field(default_factory=dict)
     line: Waiting = field(default_factory=lambda: Waiting("looking for stubs"))
+    failed: EngineError | None = None
 
     @property
     def documents(self) -> list[tuple[Path, Document]]:
@@ -255,12 +261,16 @@ async def _fill_files(
                 stayed = report.count(*_STAYS)
                 for path in left:
                     await _try_file(work, path)
+                if work.failed:
+                    break
                 new = report.count(*_STAYS) - stayed
                 left = [path for path in left if await _may_change(work, path)] if new else []
                 if left:
                     count = sum(len(report.taken_back(path)) for path in left)
                     say(f"{new} stay for now; trying the other {count} again")
             await _confirm(work)
+        if work.failed:
+            raise work.failed
     finally:
         _settle(work)
         report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
@@ -351,12 +361,33 @@ def _take_back(work: _Work, fallen: Sequence[Stayed]) -> None:
 
 
 async def _try_file(work: _Work, path: Path) -> None:
-    """Fill the stubs of one file; a file that cannot be filled is reported as skipped."""
+    """Fill the stubs of one file; a file that cannot be filled is reported as skipped.
+
+    Once the engine has failed, the stubs that are left are reported with the reason, and nothing is tried.
+    """
     try:
-        await _fill_file(work, path)
+        try:
+            if not work.failed:
+                await _fill_file(work, path)
+        except EngineError as error:
+            work.failed = error
+        if work.failed:
+            await _leave(work, path, str(work.failed))
     except (DocumentError, UsageError, OutOfTime) as error:
         work.report.skipped.append((str(path), str(error)))
         _tell_skipped(str(path), str(error))
+
+
+async def _leave(work: _Work, path: Path, why: str) -> None:
+    """Report the stubs of a file that nothing is reported of yet as left without a fill."""
+    _, now = work.changes.get(path) or (None, read_document(path, settings_of(work.arguments).macros))
+    with within(BOT):
+        stubs = await asyncio.to_thread(stubs_of, now)
+    known = {tried.name for tried in work.report.of(path)}
+    for stub in stubs:
+        if stub.name not in known:
+            line = now.line_at(stub.start) + 1
+            work.report.stubs.append(Tried(str(path), stub.name, line, "no fill", why, 0))
 
 
 async def _fill_file(work: _Work, path: Path) -> None:

@@ -21,8 +21,12 @@ import psutil
 import pytest
 
 from dg_lsp.cli.fill import index_for
+from dg_lsp.cli.main import main
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.engine import EngineError
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import read_document
+from dg_lsp.text.messages import Fill, Infill
 from tests.cli.test_waiting import in_terminal
 
 ROOT = Path(__file__).parents[2]
@@ -280,6 +284,33 @@ def test_a_fill_with_which_a_test_of_its_own_fails_is_taken_back_unless_it_is_wa
     tested.write_text(marked.replace("return None", "return None  # mine"))
     report, _, _ = run(tested, "--keep-if", RUN)
     assert [*outcomes(report)] == ["valid"] and "return None  # mine" in tested.read_text()
+
+
+@pytest.mark.parametrize("answers", [0, 1, 3])
+def test_an_engine_that_fails_leaves_the_other_stubs_and_every_one_is_reported(
+    tested: Path, answers: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = list[Infill]()
+
+    def answer(request: Infill) -> Fill:
+        asked.append(request)
+        if len(asked) > answers:
+            raise EngineError("the engine died twice on this; free memory")
+        return Fill(("return None", "return 0", "return True")[len(asked) - 1], parses=True)
+
+    monkeypatch.setattr("dg_lsp.cli.bot.engine_of", lambda _: ScriptedEngine(answer))
+    (tested.parent / "more.py").write_text(SHOP)
+    code = main(["bot", ".", "--keep-if", RUN, "--json", "-"])
+    out, said = capsys.readouterr()
+    stubs = json.loads(out)["stubs"]
+    assert code == 2 and said.endswith("dg-lsp: error: the engine died twice on this; free memory\n")
+    names = ["Cart.last", "Cart.full.limit", "valid", "price", "sum"]
+    assert [stub["name"] for stub in stubs] == names
+    assert [stub["outcome"] for stub in stubs] == ["kept"] * answers + ["no fill"] * (5 - answers)
+    assert all("free memory" in stub["why"] and stub["line"] for stub in stubs[answers:])
+    assert len(asked) == answers + 1 and (tested.parent / "more.py").read_text() == SHOP
+    assert tested.read_text().count("return") == CASH.count("return") + answers
+    assert not [*tested.parent.glob(".*")]
 
 
 def test_with_no_stub_the_command_decides(tested: Path) -> None:
