@@ -1,6 +1,5 @@
 """One way to install: install.sh, and the same command wherever a plug-in or a page names one."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,14 +13,20 @@ SENTENCE = (
     "torch's wheel for CPUs in that folder: `make release` makes one. Without it, and by pipx or pip on Linux, it is "
     "torch's build for NVIDIA GPUs (5 GB)."
 )
-# A Python that makes an environment of stand-ins: its uv notes how it is called, and fails with torch's own index.
+# A Python that makes an environment of stand-ins, which note how they are called; with torch's own index uv fails.
 PYTHON = """#!/bin/sh
 mkdir -p "$3/bin" && cp "$(dirname "$0")/pip" "$(dirname "$0")/uv" "$3/bin/"
 """
 UV = """#!/bin/sh
 echo "$*" >> "$HOME/calls"
-test -z "$UV_TORCH_BACKEND" || exit 9
-case "$*" in *--torch-backend*) exit "${REFUSED:-0}" ;; esac
+exit "${REFUSED:-0}"
+"""
+PIP = """#!/bin/sh
+case "$*" in
+  "install --quiet uv") ;;
+  "index versions"*) echo "Available versions: 2.15.0, 2.14.0+cpu, ${BUILDS}2.13.0, 2.10.0+cpu" ;;
+  *) echo "pip $*" >> "$HOME/calls" ;;
+esac
 """
 
 
@@ -58,49 +63,78 @@ def test_what_is_named_in_the_container_and_the_action_is_the_script_or_tries_bo
 
 @pytest.fixture
 def installed(tmp_path: Path):
-    """Run install.sh of a folder with `names` in it, and return the calls of uv, without the folder."""
+    """Run install.sh of a folder with `names` in it, and return its exit status, the calls, and what it says."""
 
-    def run(*names: str, given: str = "", refused: int = 0) -> list[str]:
+    def run(*names: str, given: str = "", **variables: str) -> tuple[int, list[str], str]:
         place, programs = tmp_path / "place", tmp_path / "programs"
         for folder in (place, programs):
             folder.mkdir()
-        for name, text in (("python", PYTHON), ("uv", UV), ("pip", "#!/bin/sh\n")):
+        for name, text in (("python", PYTHON), ("uv", UV), ("pip", PIP)):
             (programs / name).write_text(text)
             (programs / name).chmod(0o755)
         (place / "install.sh").write_bytes((ROOT / "install.sh").read_bytes())
         for name in names:
             (place / name).touch()
-        own = {"HOME": str(tmp_path), "PYTHON": str(programs / "python"), "REFUSED": str(refused)}
-        inherited = {**os.environ, "UV_TORCH_BACKEND": "cu130"}
+        own = {
+            "HOME": str(tmp_path),
+            "PYTHON": str(programs / "python"),
+            "PATH": "/usr/bin:/bin",
+            **variables,
+        }
         command = ["sh", str(place / "install.sh"), *([given] if given else [])]
-        done = subprocess.run(command, env={**inherited, **own}, capture_output=True, text=True, check=True)
-        assert (tmp_path / ".local/bin/dg-lsp").readlink() == tmp_path / ".dg-lsp/bin/dg-lsp"
-        assert ("this takes 5 GB" in done.stderr) == bool(refused)
-        calls = (tmp_path / "calls").read_text().replace(f"{place}", "HERE").splitlines()
-        start = f"pip install --python {tmp_path}/.dg-lsp --reinstall-package dg-lsp "
-        assert all(call.startswith(start) for call in calls)
-        return [call.removeprefix(start) for call in calls]
+        done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
+        link = tmp_path / ".local/bin/dg-lsp"
+        assert link.is_symlink() == (done.returncode == 0)
+        assert not link.is_symlink() or link.readlink() == tmp_path / ".dg-lsp/bin/dg-lsp"
+        calls = (tmp_path / "calls").read_text().replace(f"{place}", "HERE").replace(f"{tmp_path}", "~")
+        return done.returncode, calls.splitlines(), done.stderr
 
     return run
 
 
+UV_CALL = "pip install --python ~/.dg-lsp --reinstall-package dg-lsp --torch-backend"
+WHEEL = "dg_lsp-0.1.0-py3-none-any.whl"
+AGAIN = "pip install --quiet --no-deps --force-reinstall --"
+
+
 def test_the_script_installs_the_wheel_beside_it(installed) -> None:
-    assert installed("dg_lsp-0.1.0-py3-none-any.whl") == [
-        "--torch-backend cu130 -- HERE/dg_lsp-0.1.0-py3-none-any.whl"
-    ]
+    assert installed(WHEEL, UV_TORCH_BACKEND="cu130") == (0, [f"{UV_CALL} cu130 -- HERE/{WHEEL}"], "")
 
 
 def test_the_script_installs_the_clone_that_it_is_in(installed) -> None:
-    assert installed("pyproject.toml") == ["--torch-backend cu130 -- HERE"]
-
-
-def test_without_the_index_of_torch_it_takes_a_wheel_beside_it(installed) -> None:
-    wheels = ("dg_lsp-0.1.0-py3-none-any.whl", "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl")
-    assert installed(*wheels, refused=1) == [
-        "--torch-backend cu130 -- HERE/dg_lsp-0.1.0-py3-none-any.whl",
-        "--find-links HERE -- HERE/dg_lsp-0.1.0-py3-none-any.whl",
-    ]
+    assert installed("pyproject.toml") == (0, [f"{UV_CALL} auto -- HERE"], "")
 
 
 def test_the_script_installs_what_is_named_with_its_extras(installed) -> None:
-    assert installed(given="/source[server]") == ["--torch-backend cu130 -- /source[server]"]
+    assert installed(given="/source[server]") == (0, [f"{UV_CALL} auto -- /source[server]"], "")
+
+
+def test_without_the_index_of_torch_it_takes_the_build_for_cpus_that_pip_finds(installed, tmp_path) -> None:
+    status, calls, said = installed(WHEEL, REFUSED="1", BUILDS="2.13.0+cpu, 2.12.0+cpu, ")
+    assert status == 0 and "asking pip" in said
+    assert calls == [
+        f"{UV_CALL} auto -- HERE/{WHEEL}",
+        f"pip install --find-links HERE --constraint ~/.dg-lsp/constraints.txt -- HERE/{WHEEL}",
+        f"{AGAIN} HERE/{WHEEL}",
+    ]
+    assert (tmp_path / ".dg-lsp/constraints.txt").read_text() == "torch==2.13.0+cpu\n"
+
+
+def test_it_takes_the_build_for_gpus_only_if_that_is_wanted(installed) -> None:
+    status, calls, said = installed(WHEEL, REFUSED="1")
+    assert status == 1 and calls == [f"{UV_CALL} auto -- HERE/{WHEEL}"]
+    for words in ("5 GB", "make release", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "CUDA=1"):
+        assert words in said
+
+
+def test_it_takes_the_build_for_gpus_if_that_is_wanted(installed) -> None:
+    status, calls, _ = installed(WHEEL, REFUSED="1", CUDA="1")
+    assert status == 0 and calls[1:] == [
+        f"pip install --find-links HERE -- HERE/{WHEEL}",
+        f"{AGAIN} HERE/{WHEEL}",
+    ]
+
+
+def test_the_builds_that_it_takes_are_those_that_the_package_asks_for() -> None:
+    assert r"'^2\.1[123]\..*+cpu$'" in words("install.sh")
+    assert '"torch>=2.11,<2.14"' in words("pyproject.toml")
