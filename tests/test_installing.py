@@ -138,3 +138,9 @@ def test_it_takes_the_build_for_gpus_if_that_is_wanted(installed) -> None:
 def test_the_builds_that_it_takes_are_those_that_the_package_asks_for() -> None:
     assert r"'^2\.1[123]\..*+cpu$'" in words("install.sh")
     assert '"torch>=2.11,<2.14"' in words("pyproject.toml")
+
+
+def test_the_hook_takes_the_build_for_cpus() -> None:
+    assert "[--extra-index-url=https://download.pytorch.org/whl/cpu, --retries=1]" in words(
+        ".pre-commit-hooks.yaml"
+    )

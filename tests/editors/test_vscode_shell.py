@@ -106,17 +106,21 @@ import { registerHooks } from 'node:module';
 const [folder, user, workspaceSettings, file] = process.argv.slice(1);
 globalThis.__dirname = folder;
 globalThis.asked = [];
+globalThis.chosen = (process.env.CHOSEN ?? '').split(',').filter(Boolean);
 globalThis.own = [JSON.parse(user), JSON.parse(workspaceSettings)];
 const stub = `
 const note = (kind) => (...given) => { globalThis.asked.push([kind, ...given]); return nothing; };
-const nothing = { show: note('show'), sendText: note('sendText'), dispose: note('dispose'), name: 'x' };
+const nothing = { show: note('show'), sendText: note('sendText'), dispose: note('dispose'), name: 'x',
+  exitStatus: { code: 1 } };
 const [own, theirs] = globalThis.own;
 export const workspace = { isTrusted: true, workspaceFolders: [], getConfiguration: () => ({
   inspect: (name) => ({ globalValue: own[name], workspaceValue: theirs[name] }),
   get: (name) => theirs[name] ?? own[name],
 }) };
-export const window = { terminals: [], createTerminal: note('terminal'), onDidCloseTerminal: note('close'),
-  showInformationMessage: note('said'), showErrorMessage: note('said'),
+export const window = { terminals: [], createTerminal: note('terminal'),
+  onDidCloseTerminal: (told) => { globalThis.told = () => told(nothing); return nothing; },
+  showInformationMessage: note('said'), showErrorMessage: async (...words) => {
+    globalThis.asked.push(['said', ...words]); return globalThis.chosen.shift(); },
   showOpenDialog: async () => [{ fsPath: globalThis.file }] };
 export const commands = {}, extensions = {}, ConfigurationTarget = {};
 export class Uri {} export class Range {}
@@ -134,18 +138,25 @@ const document = { isDirty: false, uri: { scheme: 'file', fsPath: file }, getTex
 doctor(server);
 trace(server, document, { line: 0, character: 0 });
 await install(server);
+for (let fails = 0; process.env.CHOSEN && fails < 3; fails++) {
+  globalThis.told();
+  await new Promise((done) => setTimeout(done, 50));
+}
 console.log(JSON.stringify(globalThis.asked));
 process.exit(0);
 """
 
 
 def asked_of_the_editor(
-    user: dict[str, Any], theirs: dict[str, Any], file: str, path: Path
+    user: dict[str, Any], theirs: dict[str, Any], file: str, path: Path, chosen: str = ""
 ) -> list[list[Any]]:
-    """What doctor, trace and install ask of the editor, with settings of the user and of the workspace."""
+    """What doctor, trace and install ask of the editor, with settings of the user and of the workspace.
+
+    chosen: the buttons that the user presses where the installation fails.
+    """
     command = [str(NODE), "--no-warnings", "--input-type=module", "--eval", ACTING, str(MODULE.parent)]
     command += [json.dumps(user), json.dumps(theirs), file]
-    environment = {"PATH": f".:{path}", "HOME": "/nowhere", "PYTHONPATH": "."}
+    environment = {"PATH": f".:{path}", "HOME": "/nowhere", "PYTHONPATH": ".", "CHOSEN": chosen}
     done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60, env=environment)
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
@@ -169,6 +180,32 @@ def test_a_workspace_types_nothing_and_chooses_nothing(file: str, tmp_path: Path
         # Neither the folder nor the variables are a workspace's.
         assert one["cwd"] == "/" and one["strictEnv"] and one["env"]["PATH"] == str(tmp_path)
         assert "PYTHONPATH" not in one["env"] and one["name"].isprintable()
+
+
+def installing(file: str, path: Path, chosen: str) -> tuple[list[list[str]], list[list[str]]]:
+    """The commands that run in a terminal to install `file`, and what is said, with buttons."""
+    for name in ("uv", "sh"):
+        (path / name).touch(mode=0o755)
+    asked = asked_of_the_editor({}, {}, file, path, chosen)
+    made = [given[0] for kind, *given in asked if kind == "terminal"][2:]
+    return [one["shellArgs"] for one in made], [given for kind, *given in asked if kind == "said"]
+
+
+def test_an_installation_that_fails_is_offered_again_and_in_the_second_way(tmp_path: Path) -> None:
+    first, second = "Try again", "Try without torch's own index"
+    ran, said = installing("/w/a.whl", tmp_path, f"{first},{second},{first}")
+    own, other = "tool install --torch-backend auto -- /w/a.whl", "tool install --find-links /w -- /w/a.whl"
+    assert [" ".join(words) for words in ran] == [own, own, other, other]
+    assert [words[1:] for words in said] == [[first, second], [first, second], [first]]
+    assert all("it was not installed" in words[0] for words in said)
+
+
+def test_the_script_beside_what_is_installed_is_run(tmp_path: Path) -> None:
+    script, wheel = tmp_path / "install.sh", tmp_path / "dg_lsp.whl"
+    script.touch()
+    wheel.touch()
+    assert installing(str(wheel), tmp_path, "")[0] == [[str(script), str(wheel)]]
+    assert installing(str(tmp_path), tmp_path, "")[0] == [[str(script)]]
 
 
 # Calls the extension's own search and message on another platform. `vscode` is a stub that keeps the messages.

@@ -1,18 +1,31 @@
 // The message where the server is missing, and the command run in a terminal for the user to see.
+import * as path from "node:path";
 import { commands, Disposable, type Terminal, type TextDocument, type Position, Range, window, workspace } from "vscode";
 import type { Server } from "./client";
-import { absolute, findServer, NOT_INSTALLED, onPath, runs } from "./server";
+import { absolute, findServer, isFile, NOT_INSTALLED, onPath, runs } from "./server";
 import { SECTION, setEverywhere } from "./settings";
 import { AWAY, commandLine, environment, flagsFrom, OPTIONS, unsupported, visible } from "./shell";
 
 const LOOK = 3000; // ms between two looks for a server that is being installed
 const LOOKS = 200;
+const SECOND = "Try without torch's own index";
 
 /** The command that installs `what`, a wheel or a clone, by the best tool on this machine; uv finds torch's build. */
 export function installCommand(tool: string | undefined, what: string): string[] {
   if (tool === "uv") return ["uv", "tool", "install", "--torch-backend", "auto", "--", what];
   if (tool === "pipx") return ["pipx", "install", what];
   return ["python3", "-m", "pip", "install", "--user", "--", what];
+}
+
+/** The commands that install `what`: the script beside it, which has a second way of its own, or that of `tool`; uv has
+ * a second way where torch's own index cannot be reached. */
+async function waysToInstall(tool: string | undefined, what: string): Promise<string[][]> {
+  const wheel = what.endsWith(".whl");
+  const folder = wheel ? path.dirname(what) : what;
+  const script = path.join(folder, "install.sh");
+  if (await isFile(script)) return [["sh", script, ...(wheel ? [what] : [])]];
+  const ways = [installCommand(tool, what)];
+  return tool === "uv" ? [...ways, ["uv", "tool", "install", "--find-links", folder, "--", what]] : ways;
 }
 
 /** Say that the server is missing, and how to get it. */
@@ -58,18 +71,33 @@ export async function install(server: Server): Promise<Disposable | undefined> {
   };
   const [chosen] = (await window.showOpenDialog(options)) ?? [];
   if (!chosen) return undefined;
-  const [name = "", ...words] = installCommand(await tool(), chosen.fsPath);
+  const attempts: Disposable[] = [];
+  const attempt = async (ways: string[][]) => {
+    attempts.push(...(await start(server, ways, attempt)));
+  };
+  await attempt(await waysToInstall(await tool(), chosen.fsPath));
+  return new Disposable(() => {
+    Disposable.from(...attempts).dispose();
+  });
+}
+
+/** Run the first of `ways` in a terminal, and start the server once it is there; where it fails, offer it again and the
+ * next one. Return the listeners. */
+async function start(server: Server, ways: string[][], again: (ways: string[][]) => Promise<void>): Promise<Disposable[]> {
+  const [[name = "", ...words] = [], ...others] = ways;
   const program = await onPath(name);
   if (!program) {
     await window.showErrorMessage(`dg-lsp: ${name} is not on the PATH; install it, or pipx or uv`);
-    return undefined;
+    return [];
   }
   const terminal = inTerminal("install", [program, ...words]);
   const closing = window.onDidCloseTerminal((closed) => {
-    if (closed === terminal && closed.exitStatus?.code) {
-      const command = commandLine([name, ...words]);
-      void window.showErrorMessage(`dg-lsp: it was not installed; a terminal of yours shows why: ${command}`);
-    }
+    if (closed !== terminal || !closed.exitStatus?.code) return;
+    const command = commandLine([name, ...words]);
+    void sayWith(`dg-lsp: it was not installed; a terminal of yours shows why: ${command}`, {
+      "Try again": () => again(ways),
+      ...(others.length && { [SECOND]: () => again(others) }),
+    });
   });
   let looks = 0;
   const timer = setInterval(() => {
@@ -82,7 +110,7 @@ export async function install(server: Server): Promise<Disposable | undefined> {
   const looking = new Disposable(() => {
     clearInterval(timer);
   });
-  return Disposable.from(closing, looking);
+  return [closing, looking];
 }
 
 /** Ask for the path of the server's program, and keep it in the user's settings, of the remote host if there is one. */

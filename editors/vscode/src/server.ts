@@ -53,8 +53,13 @@ export async function onPath(name: string): Promise<string | undefined> {
 export async function runs(program: string): Promise<boolean> {
   try {
     await access(program, constants.X_OK);
-    return (await stat(program)).isFile();
+    return await isFile(program);
   } catch {
     return false;
   }
+}
+
+/** Return whether `file` is a file. */
+export async function isFile(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined))?.isFile() ?? false;
 }
