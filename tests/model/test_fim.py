@@ -29,6 +29,7 @@ from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, n
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
 from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
+from dg_lsp.model.sources.below import UNSURE
 from dg_lsp.model.sources.lines import lines_in_sight
 from dg_lsp.model.task import read_in_time
 from dg_lsp.model.tokens import tokenise
@@ -603,6 +604,42 @@ def test_of_several_lines_one_statement_is_offered(knowing: Checkpoint, truth: s
     request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ")
     knows(knowing, request, truth)
     assert filled(knowing, request).text.strip() == wanted
+
+
+def test_a_block_is_as_likely_as_its_first_line_where_the_lines_below_it_are_sure(
+    knowing: Checkpoint,
+) -> None:
+    sure = replace(knowing, judge=STYLES["fim"].judge())
+    request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ", confidence=0.25)
+    knows(knowing, request, "if r:\n        return x")
+    block = filled(sure, request)
+    knows(knowing, request, "return x")
+    line = filled(sure, request)
+    assert block.text == "if r:\n        return x" and line.text == "return x"
+    assert block.chance and line.chance and abs(block.chance - line.chance) < 0.2
+
+
+def test_lines_below_that_are_too_unlikely_are_not_shown_unasked(
+    knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sure = replace(knowing, judge=STYLES["fim"].judge())
+    request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ", confidence=0.25)
+    knows(knowing, request, "if r:\n        return x")
+    monkeypatch.setattr("dg_lsp.model.sources.below._KEPT", 1e8)
+    assert filled(sure, request).text == "" and UNSURE in filled(sure, request).refusal
+    asked = replace(request, confidence=0.0)
+    assert filled(sure, asked).text == "if r:\n        return x"
+
+
+def test_a_first_line_that_can_stand_alone_stands_without_unlikely_lines_below(
+    knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sure = replace(knowing, judge=STYLES["fim"].judge())
+    request = Infill(ABOVE + "    if ", SUFFIX, "python", "rest_of_line", indent="    ", confidence=0.25)
+    knows(knowing, request, "r:\n        return x")
+    assert filled(sure, request).text == "r:\n        return x"
+    monkeypatch.setattr("dg_lsp.model.sources.below._KEPT", 1e8)
+    assert filled(sure, request).text == "r:"
 
 
 @pytest.mark.parametrize("endings", [("lf", "nd"), ("nd",), ()], ids=["in sight", "another one", "none"])

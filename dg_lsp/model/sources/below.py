@@ -27,6 +27,7 @@ LINES, TOKENS = 12, 160
 _TEXTS = 2
 # Deadlines for which the first line below is waited for: a person who waits for a block gets it late rather than never.
 _LATE = 4.0
+UNSURE = "what belongs below its first line is less likely than the setting confidence asks for"
 # How much a nat below the first line lowers the probability that a person keeps the text up to there: a line that is
 # not the true one to the letter is often kept (docs/research/blocks.md).
 _KEPT = 0.4
@@ -179,10 +180,15 @@ class _UpToDedent:
 
 
 def _with_lines(request: Infill, one: Candidate, written: Lines, most: float) -> Candidate:
-    """Return `one` with as many of the lines `written` below it as can be shown within `most` nats; else as it is."""
+    """Return `one` with as many of the lines `written` below it as can be shown within `most` nats.
+
+    Where none can, it stays as it is if it can be shown alone; else it has the reason.
+    """
     for fill, nats in _shown(request, written, most):
         return replace(one, fill=fill, kept=math.exp(-_KEPT * nats))
-    return one
+    if not checked(request, one).refusal or written.unlikely(len(written.text)) <= most:
+        return one
+    return replace(one, fill=Fill(one.text, parses=False, refusal=UNSURE))
 
 
 def _shown(request: Infill, written: Lines, most: float) -> Iterator[tuple[Fill, float]]:
