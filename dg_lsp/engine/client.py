@@ -68,8 +68,11 @@ class Pace:
         return Status(self.state, 1.0, self.why, milliseconds=event.milliseconds, steps=event.steps)
 
     def note(self, fill: Fill, priority: Priority) -> None:
-        """Keep the time of `fill`, if it was for ghost text, or why there is none; other fills may take long."""
-        if priority != "ghost":
+        """Keep the time of `fill`, if it was for ghost text, or why there is none.
+
+        Other fills may take long, and so may text of several lines.
+        """
+        if priority != "ghost" or len(fill.text.splitlines()) > 1:
             return
         if fill.refusal.startswith(OFF):
             self._why = fill.refusal

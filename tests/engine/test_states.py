@@ -55,6 +55,14 @@ def test_an_engine_is_slow_if_ghost_text_usually_takes_long(
     assert bool(pace.why) == (state == "slow")
 
 
+def test_text_of_several_lines_makes_no_engine_slow() -> None:
+    pace = Pace()
+    for _ in range(9):
+        pace.note(Fill("if x:\n    y", milliseconds=5000), "ghost")
+        pace.note(Fill("x", milliseconds=100), "ghost")
+    assert pace.state == "ready"
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "fetched", "said"),
     [
