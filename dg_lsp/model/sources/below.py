@@ -25,7 +25,7 @@ from dg_lsp.text.messages import Draft, Fill, Infill
 LINES, TOKENS = 12, 160
 # Texts that continue below where several are wanted.
 _TEXTS = 2
-# Deadlines for which the first line below is waited for: a person who waits for a block gets it late rather than never.
+# Deadlines for which the first line below is waited for: a late block is better than none.
 _LATE = 4.0
 UNSURE = "what belongs below its first line is less likely than the setting confidence asks for"
 # How much a nat below the first line lowers the probability that a person keeps the text up to there: a line that is
