@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from dg_lsp.text.documents.document import Document
+from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.gaps.gap import Edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill
@@ -33,7 +33,8 @@ class Offer:
 class _Typed:
     """The content of an offer's gap now: `text` before the cursor, behind it only `closers`. end: the gap's end now.
 
-    closers: the brackets and quotes that an editor has closed by itself, such as `)` in `f(|)`.
+    closers: the brackets and quotes that an editor has closed by itself, such as `)` in `f(|)`; those of a block are on
+    a line of their own.
     """
 
     text: bytes
@@ -54,13 +55,14 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
     if typed is None:
         return []
     edits, closers = list[Edit](), typed.closers.decode()
+    below = LINE_END.search(closers)  # an edit covers nothing of another line
     for text in offer.texts:
         rest = text.encode("utf-8")[len(typed.text) :].removesuffix(typed.closers)
         if text.endswith(closers):
-            if typed.closers and _closes(rest, typed.closers):
+            if typed.closers and not below and _closes(rest, typed.closers):
                 edits.append(Edit(offer.start, typed.end, text))
             edits.append(Edit(offer.start, cursor if closers else typed.end, text.removesuffix(closers)))
-        elif _holds_in_order(text.encode("utf-8")[len(typed.text) :], typed.closers):
+        elif not below and _holds_in_order(text.encode("utf-8")[len(typed.text) :], typed.closers):
             edits.append(Edit(offer.start, typed.end, text))
     return [edit for edit in edits if _goes_on(edit.text.encode("utf-8"), typed.text)]
 
@@ -119,7 +121,11 @@ def _typed(offer: Offer, document: Document, cursor: int) -> _Typed | None:
     if old[: offer.start] != new[: offer.start] or old[offer.end :] != new[end:]:
         return None
     closers = new[cursor:end].strip(_BLANKS)
-    return None if closers.strip(_CLOSING + _BLANKS) else _Typed(new[offer.start : cursor], closers, end)
+    return (
+        None
+        if closers.strip(_CLOSING + _BLANKS + b"\r\n")
+        else _Typed(new[offer.start : cursor], closers, end)
+    )
 
 
 def _goes_on(text: bytes, beginning: bytes) -> bool:

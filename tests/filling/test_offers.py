@@ -62,6 +62,26 @@ def test_brackets_that_the_editor_has_closed_stay_behind_the_rest_of_the_offer()
     )
 
 
+def test_a_block_stays_offered_while_it_is_typed_into_the_braces_that_the_editor_has_closed() -> None:
+    block = "if (a) {\n        b();\n        c();\n    }"
+    old = Document("file:///a.js", "javascript", 1, b"    \ny();\n")
+    offer = Offer(old.uri, old.data, 4, 4, (block,))
+    for text, closed in (
+        (b"if (", b")"),
+        (b"if (a) {", b"}"),
+        (b"if (a) {\n        ", b"\n    }"),
+        (b"if (a) {\n        b();\n        ", b"\n    }"),
+    ):
+        cursor = 4 + len(text)
+        document = Document(old.uri, "javascript", 2, b"    " + text + closed + b"\ny();\n")
+        edit = still_good(offer, document, cursor)[-1]
+        assert apply_edit(document, edit).data == f"    {block}\ny();\n".encode()
+    # Another indentation of the brace, and one that the offer does not have, are left alone.
+    for closed in (b"\n  }", b"\n    })"):
+        typed = b"    if (a) {\n        " + closed + b"\ny();\n"
+        assert still_good(offer, Document(old.uri, "javascript", 2, typed), 21) == []
+
+
 def test_an_offer_that_goes_on_behind_closed_brackets_covers_them() -> None:
     offer = Offer(OLD.uri, OLD.data, 4, 4, ("dict(zip(a, b))[0]",))
     for text, closed in (
