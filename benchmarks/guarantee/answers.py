@@ -142,7 +142,7 @@ def true_text(place: Place, gap: Gap) -> str:
     )
     lead, tail = (
         gap.insert_before.replace("\r\n", "\n"),
-        gap.insert_after.removesuffix(gap.owed).replace("\r\n", "\n"),
+        gap.insert_after.replace("\r\n", "\n"),
     )
     if text.startswith(lead):
         text = text.removeprefix(lead)
@@ -175,7 +175,7 @@ def _neutral_errors(found: Opened, gap: Gap) -> int:
     """The fewest errors that the file has with something neutral between what the gap inserts."""
     data = found.document.data
     fillers = dict.fromkeys((*_FILLERS, found.place.language.placeholders[gap.kind]))
-    tail = gap.insert_after.removesuffix(gap.owed)
+    tail = gap.insert_after
     texts = (data[: gap.start] + f"{gap.insert_before}{f}{tail}".encode() + data[gap.end :] for f in fillers)
     language = found.place.language
     with within(SECONDS):

@@ -108,12 +108,11 @@ def to_line_end(document: Document, gap: Gap) -> Gap:
 
     A network that sees both sides writes it, and what follows it: `x);` for `f(|`, or `x) as y:` for `with f(|`.
     """
-    own = gap.insert_after.removesuffix(gap.owed)
-    if gap.kind not in PARTS or gap.asked or not own.startswith(_CLOSING):
+    if gap.kind not in PARTS or gap.asked or not gap.insert_after.startswith(_CLOSING):
         return gap
     if gap.further or document.data[gap.end : line_end(document.data, gap.end)].strip():
         return gap
-    return replace(gap, kind="rest_of_line", insert_after=gap.owed)
+    return replace(gap, kind="rest_of_line", insert_after="")
 
 
 @bounded
@@ -186,9 +185,7 @@ def _finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
         return Outcome(gap, fill, None, _late(fill, refusals[first]))
     # 3. The engine has estimated the chance of its first text only.
     fill = fill if good[0] == first else replace(fill, chance=None)
-    # A text is fitted and checked in front of the closers that earlier lines miss; the document does not get these.
-    edit, *others = (replace(edit, text=edit.text.removesuffix(gap.owed)) for edit in good)
-    return Outcome(gap, fill, edit, others=tuple(others))
+    return Outcome(gap, fill, good[0], others=tuple(good[1:]))
 
 
 def _late(fill: Fill, why: str) -> str:

@@ -22,6 +22,11 @@ def request(language: str, before: str, after: str, kind: Kind = "rest_of_line")
         ("java", JAVA + "g(", BELOW, "a);", "a);"),
         ("java", JAVA + "g(", BELOW, "a", "a);"),
         ("java", JAVA + "if (", BELOW, "a > 1", "a > 1)"),
+        ("java", "class A {\n    int f(", "\n\n    int b;\n}\n", "int a", "int a)"),
+        ("java", "interface A {\n    int f(", "\n\n    int g();\n}\n", "int a", "int a);"),
+        ("java", "class A {\n    abstract int f(", "\n\n    int b;\n}\n", "int a", "int a);"),
+        ("java", "class A {\n    int b = f(", "\n\n    int c;\n}\n", "1", "1);"),
+        ("csharp", "class A\n{\n    int F(", "\n\n    int b;\n}\n", "int a", "int a)"),
         ("java", JAVA + "if (", BELOW, "a > 1) {", "a > 1) {\n        }"),
         ("typescript", "function f(a) {\n    if (", "\n    return 1;\n}\n", "a", "a)"),
         ("typescript", "items.map(", "\nconst b = 1;\n", "(x) => {", "(x) => {\n})"),
@@ -74,6 +79,22 @@ def test_before_the_rest_of_its_line_a_text_closes_what_it_opens(
 ) -> None:
     kinds: tuple[Kind, ...] = ("string",) if before.endswith('"') else ("rest_of_line", "arguments")
     assert {ended(request(language, before, after, kind), text) for kind in kinds} == {wanted}
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "wanted"),
+    [
+        ("java", JAVA + "g(", "\n\n    void h() {\n    }\n}\n", "a", "a);"),
+        ("java", JAVA + "g(", "\n\n    void h() {\n    }\n}\n", "a);", "a);"),
+        ("go", "package p\n\nfunc f() {\n\tif a {\n\t\tg(", "\n\nfunc h() {\n}\n", "b", "b)"),
+        ("typescript", "function f() {\n  g('", "\n\nfunction h() {\n}\n", "b", "b')"),
+        ("rust", "fn f() {\n    g(h[", "\n\nfn i() {\n}\n", "0", "0])"),
+    ],
+)
+def test_a_text_closes_no_block_of_lines_above_that_nothing_closes(
+    language: str, before: str, after: str, text: str, wanted: str
+) -> None:
+    assert ended(request(language, before, after), text) == wanted
 
 
 def test_a_text_that_no_ending_helps_gets_none() -> None:

@@ -15,12 +15,13 @@ from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.languages.python import CHECKED
 from dg_lsp.text.languages.recovery import count_tokens
+from dg_lsp.text.languages.words import NEVER
 from dg_lsp.text.messages import PARTS, STRINGS
 from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.syntax.brackets import closers, state_at
+from dg_lsp.text.syntax.brackets import closers, state_at, unpaired
 from dg_lsp.text.syntax.items import member_around, top_level_item
 from dg_lsp.text.syntax.lexer import LogicalLine, indentation, line_end, line_start
-from dg_lsp.text.syntax.lines import function_over
+from dg_lsp.text.syntax.lines import function_over, needs_body
 from dg_lsp.text.syntax.repair import Closing, cost_of, insertions, missing_tokens_at, out_of_reach
 
 _PLACE = re.compile(r"process version:\d+, .*\brow:(\d+), col:(\d+)")
@@ -171,15 +172,25 @@ def filled_in(neutral: Text, fill: bytes) -> Text:
     The filler of `def f() -> |` is `_g_: pass`; so `int` and `int:` begin a header, which is no error.
     """
     plain, language, kind = neutral.filled(fill), neutral.language, neutral.site.kind
+    if kind not in PARTS or not neutral.clean or is_sound(plain):
+        return plain
     end = language.words.headers[-1]
-    header = kind in PARTS and neutral.clean and neutral.fill.endswith(end)
     begun = fill.rstrip()[-1:] == end.strip()[:1] and language.style == "indent"
     # The rest of a line of Python has its header's end from `endings`.
-    if not header or is_sound(plain) or (kind == "rest_of_line" and language.style == "indent" and not begun):
+    header = neutral.fill.endswith(end) or begins_body(neutral.site, fill)
+    if not header or (kind == "rest_of_line" and language.style == "indent" and not begun):
         return plain
     # A text that has begun to end it needs the rest; a brace that the fill opens is its own to close.
     whole = plain.filled(fill + (end.strip()[1:] if begun else end))
     return whole if whole.clean else plain
+
+
+def begins_body(site: Site, fill: bytes) -> bool:
+    """Return whether `fill` ends in the header of a function that has to have a body, which it does not begin."""
+    if site.language.words.bodied is NEVER:
+        return False
+    text = site.before + fill
+    return needs_body(site.language, text, site.state.start, len(text))
 
 
 def is_sound(text: Text) -> bool:
@@ -436,7 +447,8 @@ def searched(site: Site) -> Text:
     ways = insertions(missing_tokens_at(site.language, data, at, state))
     for way in islice(chain((Closing(b"", at, b""),), ways), tries):
         try:
-            candidate = first.filled(way.text, (way.at - at, way.tail))
+            own, outer = _up_to_outer(site, way.text)
+            candidate = first.filled(own, (way.at - at, way.tail) if way.tail else (0, outer))
         except Unreadable:
             continue
         cost = cost_of(candidate.tree)
@@ -445,6 +457,24 @@ def searched(site: Site) -> Text:
         if cost == 0:
             break
     return best
+
+
+def _up_to_outer(site: Site, text: bytes) -> tuple[bytes, bytes]:
+    """Split `text`, which completes the line of the gap, before it closes a bracket of lines above its statement.
+
+    A fill closes only what its statement has opened and the rest of its line leaves open: where `g(|` is in a body,
+    `)` of the two brackets that are missing.
+    """
+    state, line = site.state, min(site.line, site.state.line)
+    start = text.find(state.string) + len(state.string) if state.string in text else 0
+    closers = unpaired(site.language, text[start:]).closers
+    pairs = zip(state.brackets, state.opened, strict=True)
+    opened = bytes(bracket for bracket, at in pairs if at >= line)
+    own = unpaired(site.language, site.rest, opened).outer
+    if len(closers) <= own:
+        return text, b""
+    end = start + len(text[start : start + closers[own]].rstrip())
+    return text[:end], text[end:]
 
 
 def _completed(broken: Text) -> Text:

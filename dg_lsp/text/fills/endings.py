@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dg_lsp.text.documents.document import LINE_END
+from dg_lsp.text.fills.baseline import begins_body
 from dg_lsp.text.fills.below import closed_below, opens_below
 from dg_lsp.text.fills.site import newline_of, site_of, to_bytes
 from dg_lsp.text.messages import Infill
@@ -35,6 +36,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     if shut and text.endswith("{"):
         shut = below + shut
     ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
+    ends = ends[:1] if shut and begins_body(site, to_bytes(text)) else ends
     # 2.
     if shut:
         yield from (shut + end for end in ends)

@@ -1,12 +1,12 @@
 """Fit a model's text into its gap: line ends, indentation, the end of the text, no repeated suffix."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
-from dg_lsp.text.fills.baseline import container_of, function_of_span, neutral_text
+from dg_lsp.text.fills.baseline import begins_body, container_of, function_of_span, neutral_text
 from dg_lsp.text.fills.below import end_of_item, opens_below
 from dg_lsp.text.fills.check import faults_of
 from dg_lsp.text.fills.endings import endings
@@ -45,8 +45,6 @@ _ENDS_WORD = re.compile(r"[\w$]\Z")
 _SEPARATED = re.compile(rb"\s*(?!\.|->|::|\?\.)[^\w\s\"'`()\[\]{}]")
 _LETTER = re.compile(rb"[\w\x80-\xff]")
 _LAST_END = re.compile(r"[ \t\f]*[\r\n]\s*\Z")
-# A header or the statement that a text ends with.
-_HEADER = re.compile(rb"[^;{}]*\Z")
 
 
 @bounded
@@ -82,7 +80,9 @@ def beginning(request: Infill, text: str) -> str:
         text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(site_of(request)) else text
     # 3.
     text = _without_repeated_lines(request, _without_repeated_word(request, text))
-    text = _without_end_of_header(site_of(request), text)
+    if site_of(request).is_part and text.endswith(";") and begins_body(site_of(request), to_bytes(text[:-1])):
+        # The grammar takes a header that is ended.
+        text = text[:-1]
     rest = LINE_END.split(request.suffix, maxsplit=1)[0]
     if rest.strip():
         # One line needs no end in front of what follows it; of several the last one may.
@@ -125,8 +125,9 @@ def repetition_of_edit(document: Document, gap: Gap, edit: Edit) -> str:
 def within(request: Infill, text: str) -> str:
     """Return `text` up to where it leaves the container of its gap: for the gap in `f(|)`, `a) + b` becomes `a`.
 
-    A body of Python ends with its indentation. Other containers end where the tree of the text with the fill says; if
-    the tree has no such bracket, at the first bracket that the fill closes and has not opened.
+    A body of Python ends with its indentation, and a line where it closes a bracket of lines above its statement. Other
+    containers end where the tree of the text with the fill says; if the tree has no such bracket, at the first bracket
+    that the fill closes and has not opened.
     """
     site, data = site_of(request), to_bytes(text)
     if site.kind == "span":
@@ -135,12 +136,15 @@ def within(request: Infill, text: str) -> str:
         return data[: _end_of_literal(site, data)].decode("utf-8", "ignore")
     if site.kind in BODIES and site.language.style != "brace":
         return deep(site.language, text, request.indent)
-    if site.kind not in (*BODIES, *LISTS) or (counted := surplus(site.language, data)) is None:
+    closers = unpaired(site.language, data).closers
+    if site.kind not in (*BODIES, *LISTS):
+        return data[: _end_of_line(site, closers)].decode("utf-8")
+    if not closers:
         return text
     filled = neutral_text(site).filled(data)
     span = container_of(filled)
     closes = span[1] - filled.start if span else -1
-    return data[: closes if 0 <= closes < len(data) else counted].decode("utf-8", "ignore")
+    return data[: closes if 0 <= closes < len(data) else closers[0]].decode("utf-8", "ignore")
 
 
 def surplus(language: Language, fill: bytes) -> int | None:
@@ -401,20 +405,6 @@ def _without_tail(language: Language, text: bytes, tail: bytes) -> bytes | None:
     return text[: written[-count].start] if count and same else None
 
 
-def _without_end_of_header(site: Site, text: str) -> str:
-    """Return `text` without the `;` behind a header that needs a body, as in a Rust `impl`; its grammar takes it."""
-    if not (site.is_part and text.endswith(";")):
-        return text
-    words, before = site.language.words, site.before
-    brace = next((at for at in reversed(site.state.opened) if before[at : at + 1] == b"{"), None)
-    owner = None if brace is None else _HEADER.search(before, 0, brace)
-    if owner is None or not words.bodied.match(owner[0].lstrip()):
-        return text
-    header = _HEADER.search(before + to_bytes(text[:-1]))
-    is_function = header is not None and not words.functions.isdisjoint(header[0].split())
-    return text[:-1] if is_function else text
-
-
 def _end_of_span(site: Site, fill: bytes) -> int:
     """Return where `fill` leaves the function that its span is in; its length where it does not.
 
@@ -434,6 +424,14 @@ def _end_of_span(site: Site, fill: bytes) -> int:
         if kept == stop:
             break
     return kept - start if data[kept:stop].strip() else len(fill)
+
+
+def _end_of_line(site: Site, closers: Sequence[int]) -> int | None:
+    """Return which of the `closers` in a fill is that of a bracket above its line and statement; None if none is."""
+    if site.language.is_plain or site.state.string or site.state.text:
+        return None
+    own = sum(at >= min(site.line, site.state.line) for at in site.state.opened)
+    return closers[own] if own < len(closers) else None
 
 
 def _end_of_literal(site: Site, fill: bytes) -> int:

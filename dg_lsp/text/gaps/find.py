@@ -82,7 +82,7 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     if kind is None:
         return parts.ended(analysis, gap)
     # A body that was asked for is closed; any other fill ends with its line.
-    return replace(gap if kind in BODIES else parts.with_owed(analysis, gap), asked=True)
+    return replace(gap if kind in BODIES else parts.up_to_statement(analysis, gap), asked=True)
 
 
 @bounded

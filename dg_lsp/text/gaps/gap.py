@@ -18,8 +18,6 @@ class Gap:
     is_placeholder: it is the body of a stub, or one without code on purpose. further: the gaps behind this one that are
     filled together with it, in order. asked: a kind, a name or a range was asked for, so that typed text in the gap may
     go. endings: where the gap begins in the middle of a word, the texts that complete it to a word in sight; else None.
-    owed: the end of insert_after that closes brackets of earlier lines; a fill is made and checked in front of it, and
-    the document does not get it.
     """
 
     start: int
@@ -34,7 +32,6 @@ class Gap:
     further: tuple["Gap", ...] = ()
     asked: bool = False
     endings: tuple[str, ...] | None = None
-    owed: str = ""
 
     @property
     def parts(self) -> tuple["Gap", ...]:

@@ -33,6 +33,7 @@ from dg_lsp.text.syntax.lexer import (
     quotes_at,
     tokens,
 )
+from dg_lsp.text.syntax.lines import needs_body
 from dg_lsp.text.syntax.repair import FILLER
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
@@ -45,8 +46,6 @@ _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
 _BEHIND = (b")", b"]", b"}", b"{", b";")
 # What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
 _CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*(?:[:;](?!%b))?" % FILLER)
-# Words of a header without a body, in a class whose other functions have bodies.
-_BODILESS = re.compile(rb"\b(?:abstract|native|extern|partial)\b")
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
 
 
@@ -231,10 +230,10 @@ def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     return replace(gap, start=offset, end=end, insert_before="", insert_after=tail)
 
 
-def with_owed(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap` with the text that it owes: an offer closes only brackets that the cursor's own line has opened.
+def up_to_statement(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap`, which closes only brackets that the cursor's own line or statement has opened.
 
-    At the end of a file, where `f(x: T) {` is above `g(h(|`, `)` and `)` are inserted and a line with `}` is owed.
+    At the end of a file, where `f(x: T) {` is above `g(h(|`, `))` is inserted, without a line with `}`.
     """
     text = gap.insert_after.encode()
     if not text.strip():
@@ -250,14 +249,14 @@ def with_owed(analysis: Analysis, gap: Gap) -> Gap:
     for token in tokens(language, text, kept, len(text)):
         depth += (token.kind == "open") - (token.kind == "close")
         if depth < 0:
-            return replace(gap, owed=text[kept:].decode())
+            return replace(gap, insert_after=text[:kept].decode())
         kept = kept if token.kind in BLANK else token.end
     return gap
 
 
 def ended(analysis: Analysis, gap: Gap) -> Gap:
     """Return `gap` with the text that must follow it, which depends on the header where it is in one."""
-    return _without_end_of_header(analysis, _up_to_end_of_header(analysis, with_owed(analysis, gap)))
+    return _without_end_of_header(analysis, _up_to_end_of_header(analysis, up_to_statement(analysis, gap)))
 
 
 def _up_to_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
@@ -281,12 +280,12 @@ def _up_to_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
 
 
 def _without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap` in the parameters of a function that has a body, without the `;` behind them: a class has no others.
+    """Return `gap` without the `;` after the parameters of a function that has to have a body.
 
-    In a class of Java `)` is inserted behind `int f(|`, and in an interface `);`.
+    In a class of Java `)` is inserted after `int f(|`, and in an interface `);`.
     """
-    bodied = analysis.language.words.bodied.match(_owner(analysis))
-    if gap.kind != "parameters" or not bodied or _BODILESS.search(analysis.line.before):
+    data, at = analysis.document.data, analysis.offset
+    if gap.kind != "parameters" or not needs_body(analysis.language, data, analysis.state.start, at):
         return gap
     return replace(gap, insert_after=gap.insert_after.removesuffix(";"))
 

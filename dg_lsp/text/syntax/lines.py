@@ -23,6 +23,25 @@ from dg_lsp.text.syntax.brackets import OpenBracket, read
 from dg_lsp.text.syntax.items import head_of, name_of
 from dg_lsp.text.syntax.lexer import LogicalLine, Span, logical_lines, tokens
 
+# The header of a function that no word begins, and words of one without a body.
+_CALLED = re.compile(rb"[^=]*[\w$]\s*\(")
+_BODILESS = re.compile(rb"\b(?:abstract|native|extern|partial)\b")
+
+
+def needs_body(language: Language, data: bytes, start: int, offset: int) -> bool:
+    """Return whether the statement up to `offset` is the header of a function that has to have a body.
+
+    So it is in a class of Java or an `impl` of Rust, and not in an interface. start: a place before it, in no string.
+    """
+    braces = [one for one in read(language, data, start, offset).stack if one.bracket == b"{"]
+    owner = head_of(language, data, braces[-1].line, braces[-1].at) if braces else None
+    if owner is None or not language.words.bodied.match(owner.text):
+        return False
+    header = data[max(data.rfind(end, 0, offset) for end in (b";", b"{", b"}")) + 1 : offset]
+    if language.words.functions:
+        return not language.words.functions.isdisjoint(header.split())
+    return _CALLED.match(header) is not None and not _BODILESS.search(header)
+
 
 def bodies_by_lines(language: Language, data: bytes, span: Span) -> tuple[Body, ...]:
     """Every body of the text `span`, whole lines: between braces that match, by indentation where one is missing."""
