@@ -3,8 +3,9 @@
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from dg_lsp.settings import Settings
@@ -13,7 +14,7 @@ from dg_lsp.text.documents.ignored import ignored
 from dg_lsp.text.documents.ignoring import rules_stamp
 
 _KNOWN = 1_000  # files for which the answers of git and of the globs are kept
-_GITS = 4  # threads that ask for git's rules
+_THREADS = 4  # threads that follow links and ask for git's rules
 _FRESH = 0.01  # seconds that a look at the files of git's rules holds, so that each folder is looked at once a request
 # The schemes of the addresses of what a person edits: a file, a text that has no file yet (as VS Code, Sublime Text and
 # Monaco call it), a cell of a notebook, and VS Code's interactive window. Others are views, such as `git:` for the left
@@ -36,8 +37,9 @@ class Refusals:
         self._excluded: dict[str, str] = {}
         self._ignored: dict[str, tuple[int, asyncio.Future[bool]]] = {}
         self._stamps: dict[Path, tuple[float, int]] = {}
-        # Own threads: git may hang, and must not block the threads that serve requests.
-        self._gits = ThreadPoolExecutor(_GITS, "git")
+        self._changes = 0  # of what the globs are compared with
+        # Own threads: a disk may hang, and must not block the threads that serve requests.
+        self._threads = ThreadPoolExecutor(_THREADS, "disk")
 
     def reason(self, uri: str, language: str, settings: Settings, folders: Sequence[str]) -> str:
         """Return why the document `uri` gets no fills, as a sentence; empty if it does.
@@ -45,7 +47,9 @@ class Refusals:
         folders: the workspace's, as paths. Until git has answered, a document counts as ignored.
         """
         name = PurePosixPath(split_uri(uri)[1]).name
-        if glob := self._excluding_glob(uri, settings, folders):
+        if uri not in self._excluded:
+            self._keep_globs({uri: _excluding_glob(uri, settings.exclude, folders)})
+        if glob := self._excluded[uri]:
             return f"{name} is excluded by {glob} in the setting exclude, because it may hold secrets"
         if settings.exclude_ignored:
             asked = self._ask_git(uri)
@@ -62,13 +66,35 @@ class Refusals:
         if settings.exclude_ignored:
             await asyncio.shield(self._ask_git(uri))
 
+    async def look(self, uris: Iterable[str], settings: Settings, folders: Sequence[str]) -> None:
+        """Read in a thread what `reason` has to know from the disk about the documents `uris`.
+
+        That is where links in their names lead, and the state of git's rules if `settings` ask for git. What changes
+        meanwhile `reason` reads by itself.
+        """
+        globs, changes, now = settings.exclude, self._changes, time.monotonic()
+        new = [uri for uri in uris if uri not in self._excluded]
+        places = {_path(uri).parent for uri in uris} if settings.exclude_ignored else set()
+        old = [folder for folder in places if folder.is_absolute() and not self._is_fresh(folder)]
+        if not new and not old:
+            return
+        run = partial(asyncio.get_running_loop().run_in_executor, self._threads)
+        found = await run(lambda: {uri: _excluding_glob(uri, globs, folders) for uri in new})
+        stamps = await run(lambda: {folder: rules_stamp(folder) for folder in old})
+        if changes == self._changes:
+            self._keep_globs(found)
+        for folder, stamp in stamps.items():
+            self._keep_stamp(folder, now, stamp)
+
     def forget_globs(self) -> None:
         """Compare all names with the globs again: settings, folders or links have changed."""
         self._excluded.clear()
+        self._changes += 1
 
     def opened(self, uri: str) -> None:
         """Compare the document `uri` with the globs again: its file may be a different one now."""
         self._excluded.pop(uri, None)
+        self._changes += 1
 
     def closed(self, uri: str) -> None:
         """Drop the answers about the document `uri`."""
@@ -80,23 +106,19 @@ class Refusals:
         """Stop waiting for git."""
         for _, asked in self._ignored.values():
             asked.cancel()
-        self._gits.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _excluding_glob(self, uri: str, settings: Settings, folders: Sequence[str]) -> str:
-        """Return the glob that excludes the document `uri`; empty if there is none."""
-        if uri not in self._excluded:
-            if len(self._excluded) >= _KNOWN:
-                self._excluded.clear()
-            path = path_of(uri) or split_uri(uri)[1]
-            self._excluded[uri] = excluding_file(path, folders, settings.exclude)
-        return self._excluded[uri]
+    def _keep_globs(self, found: Mapping[str, str]) -> None:
+        if len(self._excluded) >= _KNOWN:
+            self._excluded.clear()
+        self._excluded |= found
 
     def _ask_git(self, uri: str) -> asyncio.Future[bool]:
         """Return whether git ignores the file of the document `uri`; that is found out in a thread.
 
-        It is once in each state of the rules. A cell's address has the path of its notebook.
+        It is once in each state of the rules.
         """
-        path = Path(path_of(uri) or split_uri(uri)[1])
+        path = _path(uri)
         if not path.is_absolute():
             answer = asyncio.get_running_loop().create_future()
             answer.set_result(False)
@@ -111,21 +133,35 @@ class Refusals:
 
     def _stamp(self, folder: Path) -> int:
         """Return the state of git's rules for the files of `folder`."""
-        now = time.monotonic()
-        found = self._stamps.get(folder)
-        if found is None or now - found[0] > _FRESH:
-            if len(self._stamps) >= _KNOWN:
-                self._stamps.clear()
-            found = self._stamps[folder] = now, rules_stamp(folder)
-        return found[1]
+        if not self._is_fresh(folder):
+            self._keep_stamp(folder, time.monotonic(), rules_stamp(folder))
+        return self._stamps[folder][1]
+
+    def _is_fresh(self, folder: Path) -> bool:
+        return folder in self._stamps and time.monotonic() - self._stamps[folder][0] <= _FRESH
+
+    def _keep_stamp(self, folder: Path, at: float, stamp: int) -> None:
+        if len(self._stamps) >= _KNOWN:
+            self._stamps.clear()
+        self._stamps[folder] = at, stamp
 
     async def _is_ignored(self, path: Path) -> bool:
-        work = asyncio.get_running_loop().run_in_executor(self._gits, ignored, path.parent, [path])
+        work = asyncio.get_running_loop().run_in_executor(self._threads, ignored, path.parent, [path])
         try:
             return bool(await work)
         except (OSError, ValueError):
             # No file can have such a name.
             return True
+
+
+def _path(uri: str) -> Path:
+    """Return the path of the document `uri`; of a cell, that of its notebook."""
+    return Path(path_of(uri) or split_uri(uri)[1])
+
+
+def _excluding_glob(uri: str, globs: Sequence[str], folders: Sequence[str]) -> str:
+    """Return the first of `globs` that excludes the document `uri`; empty if none does. It reads links on the disk."""
+    return excluding_file(path_of(uri) or split_uri(uri)[1], folders, globs)
 
 
 def no_file(uri: str) -> str:

@@ -93,8 +93,14 @@ class Workspace:
         return b"".join(found)
 
     async def git_answered(self, uri: str) -> None:
-        """Wait until git has said whether it ignores the file of the document `uri`, if the settings ask for that."""
-        for one in (uri, *self.documents.notebooks.holding(uri)):
+        """Wait until git has said whether it ignores the file of the document `uri`, if the settings ask for that.
+
+        Nothing has to be read from the disk afterwards to know whether it and those beside it may be filled.
+        """
+        own = (uri, *self.documents.notebooks.holding(uri))
+        folders = [*map(str, self.folders())]
+        await self.refusals.look({*own, *self.documents.at_hand()}, self.settings, folders)
+        for one in own:
             await self.refusals.git_answered(one, self.settings)
 
     async def permitted(self, uri: str) -> Document:

@@ -287,6 +287,7 @@ class Planted:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900 + 30 * SESSIONS)  # for a machine with many other tasks
 @pytest.mark.parametrize("part", range(10))
 def test_no_planted_word_leaves_and_the_same_requests_are_filled(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from dg_lsp.server.handlers.code_action import code_action
 from dg_lsp.server.handlers.feedback import left, yanked
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
+from dg_lsp.text.documents import excluded, ignoring
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.documents.excluded import excluding_file, key_of
 from dg_lsp.text.gaps.find import NoGap, find_gap
@@ -444,3 +446,38 @@ def test_nothing_is_remembered_of_a_document_under_another_name() -> None:
     index.put("file:///w/other.py", "python", b"y = load(old)\n")
     (other,) = index.beside(document.uri, "python")
     assert not index.still_has(other) and len(index) == 0
+
+
+@pytest.mark.parametrize("git", [False, True])
+def test_the_event_loop_reads_no_link_and_no_rule_of_git(
+    git: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder may be on a disk that has gone away: then a thread waits for it."""
+    mine, seen = threading.get_ident(), list[bool]()
+
+    def told(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def read(path: Any) -> Any:
+            seen.append(threading.get_ident() == mine)
+            return real(path)
+
+        return read
+
+    monkeypatch.setattr("dg_lsp.text.documents.excluded._target", told(excluded._target))
+    monkeypatch.setattr("dg_lsp.text.documents.ignoring._stamp", told(ignoring._stamp))
+    monkeypatch.setattr("dg_lsp.server.refusals._FRESH", 60.0)
+
+    async def work() -> None:
+        window = Window([tmp_path], Settings(exclude_ignored=git))
+        for name in ("own.py", "other.py", "more/third.py"):
+            path = write(tmp_path / name, OWN)
+            window.workspace.documents.open(path.as_uri(), "python", 1, OWN)
+            item = types.TextDocumentItem(path.as_uri(), "python", 1, OWN)
+            await handler.did_open(window.context, types.DidOpenTextDocumentParams(item))
+        uri = (tmp_path / "own.py").as_uri()
+        for forget in (lambda: None, window.workspace.refusals.forget_globs):
+            forget()
+            assert window.workspace.beside(await window.workspace.permitted(uri))
+        await window.session.close()
+
+    run(work)
+    assert seen and not any(seen)
