@@ -1,6 +1,7 @@
 """The event loop does not stand, whatever the size and the number of what a client sends."""
 
 import asyncio
+import gc
 import json
 import random
 import sys
@@ -272,3 +273,21 @@ def test_other_threads_run_while_a_large_message_is_read() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert turns > 20
+
+
+def test_the_collector_does_not_look_at_the_objects_of_a_large_message() -> None:
+    """It holds the lock for 80 ms where there are a million."""
+    body = json.dumps(changed(2, *[inserted(0, 0, "y")] * 30_000)).encode()
+    protocol, seen = Server("small", "1").protocol, list[int]()
+
+    def note(phase: str, about: dict[str, int]) -> None:
+        seen.append(about["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        message, typed = protocol._read(body)
+        assert message and len(typed().content_changes) == 30_000
+        assert not seen and gc.isenabled()
+    finally:
+        gc.callbacks.remove(note)
+        gc.unfreeze()

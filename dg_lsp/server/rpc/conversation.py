@@ -5,14 +5,15 @@ pygls keeps the registered features and serialises messages. Knows no document, 
 """
 
 import asyncio
+import gc
 import inspect
 import json
 import logging
 import traceback
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,8 @@ Typed = Callable[[], Any]
 
 # Bytes of a message that are read on the event loop; messages, and large ones, that wait for one before them.
 _LARGE, _WAITING, _WAITING_LARGE = 64 << 10, 256, 2
+# With more objects in a message the garbage collector, which holds Python's lock, would take long to look at them.
+_OBJECTS = 20_000
 _HANDLERS_END_S = 0.5  # seconds that cancelled handlers get to clean up
 _CANCELLED = (lsp.LSPErrorCodes.RequestCancelled, "the request was cancelled")
 _log = logging.getLogger(__name__)
@@ -171,8 +174,9 @@ class Conversation(LanguageServerProtocol):
 
     def _read(self, data: bytes) -> tuple[Message | None, Typed]:
         """Return the large message in `data`, and its params; any thread may call this."""
-        message = self._parsed(data)
-        return message, self._typed(message) if message else lambda: None
+        with _uncollected() if data.count(b"{") > _OBJECTS else nullcontext():
+            message = self._parsed(data)
+            return message, self._typed(message) if message else lambda: None
 
     def _typed(self, message: Message) -> Typed:
         """Read the params of a message once: what `prepare` and the handler get is the same object."""
@@ -405,3 +409,14 @@ def log_failure(method: str, error: BaseException) -> None:
     """Log that the handler of `method` failed: the kind of `error` and its stack; its message may hold source text."""
     stack = "".join(traceback.format_tb(error.__traceback__))
     _log.error("the handler of %s failed: %s\n%s", method, type(error).__name__, stack)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Have the garbage collector never look at what the block makes: none of it refers to itself."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
