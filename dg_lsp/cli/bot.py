@@ -15,6 +15,7 @@ from typing import Literal
 from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
 from dg_lsp.cli.judge import Judge, Stayed, Verdict
 from dg_lsp.cli.options import check_output, explain, say, settings_of
+from dg_lsp.cli.partial import Partials
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
 from dg_lsp.cli.trial import Interrupted, Ran, Saved, Test
@@ -323,6 +324,11 @@ def _settle(work: _Work) -> None:
             _mark(work, one)
         else:
             _take_back(work, [one])
+    left = [Path(one.path) for one in work.report.stubs if one.outcome == "left"]
+    for held in work.judge.partials.end(left) if work.judge else ():
+        say(
+            f"the text of {held.kept.path} from before its partial fills is in {held.kept.copy}: compare, and delete it"
+        )
 
 
 def _as_now(document: Document, path: Path) -> Document:
@@ -394,6 +400,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
     """Fill the stubs of one file."""
     arguments, judge, report = work.arguments, work.judge, work.report
     check_free(kept_of(path)) if arguments.dry_run else check_writable(path)
+    (judge.partials if judge else Partials()).check(path)
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)
     # Without a command nothing could choose between several fills.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dg_lsp.cli.partial import Partials
 from dg_lsp.cli.reports import Results
 from dg_lsp.cli.target import replace_file
 from dg_lsp.cli.trial import Change, Ran, Test, run, trial
@@ -120,6 +121,7 @@ class Judge:
     tries: int = 0
     verdict: Verdict | None = None
     silent: int = 0
+    partials: Partials = field(default_factory=Partials)
     tell: Callable[[str], None] = field(default=lambda _: None)
 
     async def before(self, path: Path, name: str) -> Ran:
@@ -176,6 +178,7 @@ class Judge:
             same = (before.status, before.words) == (ran.status, ran.words)
             return None, ran.sentence + (", as before the fill" if same else "")
         if not self.verdict.good:
+            self.partials.begin(path, old)
             replace_file(path, old, filled[number].data)
         self.silent += not _raises(stub.document, stub.gap)
         others = tuple(new.data for n, new in enumerate(filled) if n != number)

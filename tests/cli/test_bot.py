@@ -487,6 +487,28 @@ def test_an_interrupt_takes_partial_fills_back(tested: Path) -> None:
     assert outcomes(report) == {"Cart.last": "partial", "Cart.full.limit": "kept"}
 
 
+def test_a_partial_fill_that_a_killed_run_left_is_named_by_the_next(tested: Path) -> None:
+    tests = f"{CASH_TESTS}    assert Cart().last() == 7\n\n\ndef test_more():\n    Cart().last()\n"
+    (tested.parent / "test_cash.py").write_text(tests)
+    # The third stub is tried once the partial fill of the first one stays.
+    stop = f"{RUN}; code=$?; test $(grep -c return cash.py) -lt 4 || {{ kill -KILL $PPID; sleep 1; }}; exit $code"
+    killed = subprocess.run(
+        [sys.executable, "-m", "dg_lsp", "bot", "cash.py", "--keep-if", stop], cwd=tested.parent, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL and "return None" in tested.read_text()
+    before, copy = tested.parent / ".cash.py.dg-lsp-before", tested.parent / ".cash.py.dg-lsp-partial"
+    before.replace(tested)  # as the user is told to
+    left = tested.read_text()
+    assert left != CASH and copy.read_text() == CASH
+    report, reported, code = run(tested, "--keep-if", RUN)
+    assert code == 1 and "may hold an untested fill" in reported and str(copy) in reported
+    assert tested.read_text() == left and not report["stubs"]
+    copy.replace(tested)
+    (tested.parent / "test_cash.py").write_text(CASH_TESTS)
+    assert run(tested, "--keep-if", RUN)[2] == 0
+    assert not list(tested.parent.glob(".*.dg-lsp-*"))
+
+
 def test_a_fill_that_others_break_is_taken_back(folder: Path) -> None:
     path = folder / "shop.py"
     # The fill of each stub passes, and that of the second makes the command of the first fail.

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dg_lsp.settings import UsageError
 
 # The signals that end a process and can be caught.
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
-_COPY = ".{}.dg-lsp-before"
+_COPY = ".{}.dg-lsp-{}"
 _ACL = "system.posix_acl_access"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # File systems that cannot reserve space, and those without hard links.
@@ -117,20 +117,23 @@ def make_whole(path: Path, make: Callable[[Path], object]) -> None:
     _settle(path.parent)
 
 
-def kept_of(path: Path) -> Kept:
-    """Return the file at `path`, and where its copy belongs: one place for all names that it has in its folder."""
+def kept_of(path: Path, what: Literal["before", "partial"] = "before") -> Kept:
+    """Return the file at `path`, and where its copy belongs: one place for all names that it has in its folder.
+
+    what: the text from before a change that is tried, or from before all partial ones that stay for now.
+    """
     real = Path(os.path.realpath(path))
     name = real.name
     with suppress(OSError):
         found = real.stat()
         if found.st_nlink > 1 and real.is_file():
             name = min(entry.name for entry in os.scandir(real.parent) if entry.inode() == found.st_ino)
-    copy = _COPY.format(name)
+    copy = _COPY.format(name, what)
     most = 255
     with suppress(OSError, ValueError):
         most = os.pathconf(real.parent, "PC_NAME_MAX")
     if len(os.fsencode(copy)) > most:
-        copy = _COPY.format(hashlib.sha256(os.fsencode(name)).hexdigest()[:32])
+        copy = _COPY.format(hashlib.sha256(os.fsencode(name)).hexdigest()[:32], what)
     return Kept(real, real.with_name(copy))
 
 
