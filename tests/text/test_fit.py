@@ -228,6 +228,12 @@ def test_what_a_header_without_braces_holds_adds_no_error() -> None:
         assert faults(language, "statement", before, "g(b;", "\n  }\n}\n")
 
 
+@pytest.mark.parametrize("written", ["}", "}\n\n\treturn"])
+def test_the_end_of_a_block_that_nothing_closes_is_kept(written: str) -> None:
+    found, gap = opened("go", "package a\n\nfunc f() {\n\tif a {\n\t\tg()\n\t|\n\n\treturn\n}\n", "statement")
+    assert make_edit(found, gap, written).text.strip() == "}"
+
+
 # Language, text with the cursor, the rest of the line as a model writes it, as it is shown.
 OPEN = {
     "a function": ("python", "def f|\n\nx = 1\n", "(a):", "(a):"),

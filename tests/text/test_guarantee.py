@@ -49,9 +49,9 @@ def test_no_text_in_any_gap_does_harm(place: Place, text: str) -> None:
 
 
 GUARDED: dict[str, tuple[str, str, Kind | None, str, str]] = {
-    "an open bracket": ("python", "def f(a):\n    return a|\n", "rest_of_line", "[", "broken"),
+    "a bracket too many": ("python", "def f(a):\n    return a|\n", "rest_of_line", ")", "broken"),
     "quotes in code": ("python", "def f():\n    x = |2\n    return 1\n", None, '"""', "broken"),
-    "an empty pair": ("java", "class A {\n  int f() {\n    |return 1;\n  }\n}\n", None, "()", "broken"),
+    "a brace too many": ("java", "class A {\n  int f() {\n    |return 1;\n  }\n}\n", None, "}", "broken"),
     "a comment over code": ("c", "int f(void) {\n  return |1;\n}\n", None, "/*", "broken"),
 }
 

@@ -138,7 +138,9 @@ def within(request: Infill, text: str) -> str:
         return deep(site.language, text, request.indent)
     closers = unpaired(site.language, data).closers
     if site.kind not in (*BODIES, *LISTS):
-        return data[: _end_of_line(site, closers)].decode("utf-8")
+        # A text that begins with the closer is meant to end the block.
+        kept = data[: _end_of_line(site, closers)].decode("utf-8")
+        return kept if kept.strip() else text
     if not closers:
         return text
     filled = neutral_text(site).filled(data)
