@@ -73,6 +73,15 @@ def test_a_list_ends_before_its_bracket() -> None:
     assert end_of_item(site, "a,\n        f(b),\n") is None
 
 
+@pytest.mark.parametrize("kind", ["statement", "rest_of_line"])
+def test_the_elements_of_a_literal_continue_until_its_bracket(kind: Kind) -> None:
+    site = site_of(infill("go", GO + "return A{\n\t\t", kind))
+    assert opens_below(site, "a: 1,")
+    assert not opens_below(site, "a: 1") and not opens_below(site, "}")
+    elements = "a: 1,\n\t\tb: []int{\n\t\t\t2,\n\t\t},\n\t"
+    assert end_of_item(site, elements + "}\n") == len(elements) and end_of_item(site, elements) is None
+
+
 def test_a_begun_word_may_continue_with_the_item() -> None:
     assert may_continue("    el") and may_continue("    ") and may_continue("    else")
     assert not may_continue("    x") and not may_continue("    elsewhere")

@@ -16,18 +16,18 @@ _CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 def opens_below(site: Site, text: str) -> bool:
     """Return whether the first line of `text`, with which its line ends, opens what lines below it close.
 
-    `if a {` does, and in Python `if a:`; `f(a,` does, and so does `b,` in `f(a, |`. Of a list whose elements have lines
-    of their own, any line may be followed by another one.
+    `if a {` does, and in Python `if a:`; `f(a,` does, and so does `b,` in `f(a, |`. An element of a list that has a
+    line of its own may be followed by another one.
     """
     if not site.is_part or site.kind not in ("statement", "rest_of_line", *LISTS) or site.rest.strip():
         return False
     if site.language.is_plain or site.state.string or site.state.comment:
         return False
-    if site.kind in LISTS:
-        return not site.before[site.line :].strip()
-    line = site.before[site.line :] + to_bytes(LINE_END.split(text, maxsplit=1)[0])
+    if _is_element(site, text):
+        return True
+    line = _line(site, text)
     headed = site.language.style == "indent" and line.rstrip().endswith(b":")
-    return headed or bool(unpaired(site.language, line).openers)
+    return site.kind not in LISTS and (headed or bool(unpaired(site.language, line).openers))
 
 
 def end_of_item(site: Site, text: str) -> int | None:
@@ -37,7 +37,7 @@ def end_of_item(site: Site, text: str) -> int | None:
     ends before its bracket.
     """
     data, base, end = to_bytes(text), width(leading(site.before, site.line)), 0
-    if site.kind in LISTS:
+    if _is_element(site, text):
         return next((len(data[:at].decode("utf-8")) for at in unpaired(site.language, data).closers), None)
     for number, line in enumerate(logical_lines(site.language, data, 0, len(data))):
         if number and line.width <= base and not _CONTINUES.match(data, line.start):
@@ -71,3 +71,16 @@ def closed_below(request: Infill, text: str) -> str:
         found += closer if line == last else newline + leading(data, at).decode() + closer
         last = line
     return found
+
+
+def _line(site: Site, text: str) -> bytes:
+    """Return the line of the gap with the first line of `text`."""
+    return site.before[site.line :] + to_bytes(LINE_END.split(text, maxsplit=1)[0])
+
+
+def _is_element(site: Site, text: str) -> bool:
+    """Return whether the first line of `text` is an element of a list whose elements have lines of their own."""
+    if site.kind in LISTS:
+        return not site.before[site.line :].strip()
+    line = _line(site, text).rstrip()
+    return line.endswith(b",") and bool(site.state.brackets) and not unpaired(site.language, line).openers
