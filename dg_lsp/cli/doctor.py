@@ -11,6 +11,7 @@ import json
 import math
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -38,6 +39,7 @@ from dg_lsp.processes import find_program
 from dg_lsp.settings import Settings, UsageError, is_foreign
 
 State = Literal["ok", "warn", "fail"]
+_LONG, _WIDTH = 240, 100  # characters of a finding that is folded, and of its lines
 _PYTHON = (3, 11)
 _OLDEST = {"nvim": (0, 12), "vscode": (1, 91)}
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
@@ -433,4 +435,9 @@ def _first_line(said: object) -> str:
 
 def _line(finding: Finding) -> str:
     fix = f"\n      fix: {shown(finding.fix)}" if finding.fix else ""
-    return f"{finding.state:<4}  {finding.check}: {shown(finding.found)}{fix}"
+    said = f"{finding.state:<4}  {finding.check}: {shown(finding.found)}"
+    if len(said) > _LONG:
+        lines = textwrap.TextWrapper(_WIDTH, subsequent_indent=" " * 6, break_long_words=False)
+        lines.break_on_hyphens = False
+        said = lines.fill(said)
+    return said + fix

@@ -134,12 +134,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def beginning(checkpoint: str, out: Path) -> Path:
     """Return the folder of `checkpoint` in the classes of DiffusionGemma; a causal network is imported into `out`."""
-    from dg_lsp.checkpoints import MANIFEST, find_directory
-    from dg_lsp.model.networks.causal import FAMILY
-    from dg_lsp.model.networks.loading import kind_of
-    from dg_lsp.training.importing import import_checkpoint
+    # These import transformers, which takes as long as torch.
+    with Waiting("importing transformers"):
+        from dg_lsp.checkpoints import MANIFEST, find_directory
+        from dg_lsp.model.networks.causal import FAMILY
+        from dg_lsp.model.networks.loading import kind_of
+        from dg_lsp.training.importing import import_checkpoint
 
-    base = find_directory(checkpoint)
+        base = find_directory(checkpoint)
     if kind_of(base) not in FAMILY:
         return base
     imported = out / "imported"

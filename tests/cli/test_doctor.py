@@ -29,6 +29,16 @@ def test_this_python_and_its_packages_are_fine():
     assert finding.state == "ok" and "torch 2." in finding.found
 
 
+def test_a_long_list_is_folded_and_no_name_in_it_is_broken():
+    finding = doctor.check_packages(SETTINGS)
+    lines = doctor._line(finding).splitlines()
+    assert len(lines) > 5 and max(map(len, lines)) <= 100
+    assert " ".join(line.strip() for line in lines) == f"ok packages: {finding.found}".replace(
+        "ok", "ok   ", 1
+    )
+    assert "\n" not in doctor._line(doctor.Finding("device", "ok", "x " * 100))
+
+
 def test_an_old_python_is_a_failure(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 10, 9))
     finding = doctor.check_python(SETTINGS)
