@@ -912,7 +912,7 @@ MUTANTS = (
     Mutant(
         5,
         "half a call is closed as if it were a block",
-        "dg_lsp/text/fills/below.py",
+        "dg_lsp/text/fills/endings.py",
         'or text.rstrip().endswith(","):',
         "or False:",
         "tests/text/test_below.py::test_blocks_are_closed_on_lines_of_their_own",
@@ -920,7 +920,7 @@ MUTANTS = (
     Mutant(
         5,
         "an item takes in the statement after it",
-        "dg_lsp/text/fills/below.py",
+        "dg_lsp/text/fills/endings.py",
         "if number and line.width <= base and",
         "if number and line.width < base and",
         "tests/text/test_below.py::test_an_item_ends_before_the_first_line_that_is_no_deeper",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.text.fills.below import closed_below, end_of_item, may_continue, opens_below
+from dg_lsp.text.fills.endings import closed_below, end_of_item, may_continue, opens_below
 from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.messages import Infill, Kind
 

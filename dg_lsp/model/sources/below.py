@@ -16,7 +16,7 @@ from dg_lsp.model.judge import PLAIN, chances
 from dg_lsp.model.task import Task
 from dg_lsp.model.tree import Tree
 from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.fills.below import closed_below, end_of_item, may_continue, opens_below
+from dg_lsp.text.fills.endings import closed_below, end_of_item, may_continue, opens_below
 from dg_lsp.text.fills.site import newline_of, site_of
 from dg_lsp.text.fills.stitch import goes_round
 from dg_lsp.text.messages import Draft, Fill, Infill

@@ -1,14 +1,18 @@
-"""Endings: what closes a text in its gap, decided once the text is known."""
+"""Endings: where a text of several lines ends, and what closes a text in its gap, decided once the text is known."""
 
+import re
 from collections.abc import Iterator
 
 from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.baseline import begins_body
-from dg_lsp.text.fills.below import closed_below, opens_below
-from dg_lsp.text.fills.site import newline_of, site_of, to_bytes
-from dg_lsp.text.messages import Infill
-from dg_lsp.text.syntax.brackets import state_at
-from dg_lsp.text.syntax.lexer import leading
+from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
+from dg_lsp.text.messages import LISTS, Infill
+from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
+from dg_lsp.text.syntax.lexer import leading, line_start, logical_lines, width
+
+# A line that begins so belongs to the item that begins above it at the same indentation.
+_WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
+_CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
@@ -52,3 +56,76 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         yield from (shut + outer + end for end in ends)
     # 5.
     yield from (below + word for word in language.plain.closings)
+
+
+def opens_below(site: Site, text: str) -> bool:
+    """Return whether the first line of `text`, with which its line ends, opens what lines below it close.
+
+    `if a {` does, and in Python `if a:`; `f(a,` does, and so does `b,` in `f(a, |`. An element of a list that has a
+    line of its own may be followed by another one.
+    """
+    if not site.is_part or site.kind not in ("statement", "rest_of_line", *LISTS) or site.rest.strip():
+        return False
+    if site.language.is_plain or site.state.string or site.state.comment:
+        return False
+    if _is_element(site, text):
+        return True
+    line = _line(site, text)
+    headed = site.language.style == "indent" and line.rstrip().endswith(b":")
+    return site.kind not in LISTS and (headed or bool(unpaired(site.language, line).openers))
+
+
+def end_of_item(site: Site, text: str) -> int | None:
+    """Return where the item that begins in the line of the gap ends in `text`, in characters; None if it may continue.
+
+    It ends before the first line that is not deeper than its own and that does not continue it, as `else:` does; a list
+    ends before its bracket.
+    """
+    data, base, end = to_bytes(text), width(leading(site.before, site.line)), 0
+    if _is_element(site, text):
+        return next((len(data[:at].decode("utf-8")) for at in unpaired(site.language, data).closers), None)
+    for number, line in enumerate(logical_lines(site.language, data, 0, len(data))):
+        if number and line.width <= base and not _CONTINUES.match(data, line.start):
+            return len(data[:end].decode("utf-8"))
+        end = line.end
+    return None
+
+
+def may_continue(line: str) -> bool:
+    """Return whether more letters could make `line` one that continues the item above it: `el` could be `else`."""
+    bare = line.strip()
+    return any(word.startswith(bare) for word in _WORDS)
+
+
+def closed_below(request: Infill, text: str) -> str:
+    """Return whole lines `text` with closers of the blocks that they and the line of the gap leave open.
+
+    Each is on a line of its own, indented like the line of its opener: `}` below `if a {`. `text` is returned as it is
+    if it ends within a call, a list, a string or a comment, which is half a statement.
+    """
+    site = site_of(request)
+    data = to_bytes(request.prefix + text)
+    state, newline = state_at(site.language, data, len(data)), newline_of(request)
+    own = sorted((at for at in state.opened if at >= site.line), reverse=True)
+    is_block = site.language.style == "brace" and data[own[0] : own[0] + 1] == b"{" if own else True
+    if state.string or state.comment or not is_block or text.rstrip().endswith(","):
+        return text
+    found, last = text.rstrip(), -1
+    for at in own:
+        closer, line = PAIRS[data[at : at + 1]].decode(), line_start(data, at)
+        found += closer if line == last else newline + leading(data, at).decode() + closer
+        last = line
+    return found
+
+
+def _line(site: Site, text: str) -> bytes:
+    """Return the line of the gap with the first line of `text`."""
+    return site.before[site.line :] + to_bytes(LINE_END.split(text, maxsplit=1)[0])
+
+
+def _is_element(site: Site, text: str) -> bool:
+    """Return whether the first line of `text` is an element of a list whose elements have lines of their own."""
+    if site.kind in LISTS:
+        return not site.before[site.line :].strip()
+    line = _line(site, text).rstrip()
+    return line.endswith(b",") and bool(site.state.brackets) and not unpaired(site.language, line).openers

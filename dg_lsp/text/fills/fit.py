@@ -7,9 +7,8 @@ from itertools import islice, pairwise
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.fills.baseline import begins_body, container_of, function_of_span, neutral_text
-from dg_lsp.text.fills.below import end_of_item, opens_below
 from dg_lsp.text.fills.check import faults_of
-from dg_lsp.text.fills.endings import endings
+from dg_lsp.text.fills.endings import end_of_item, endings, opens_below
 from dg_lsp.text.fills.room import doubled
 from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
@@ -73,7 +72,7 @@ def beginning(request: Infill, text: str) -> str:
     if request.kind == "span":
         return text
     # 2.
-    if request.kind in PARTS and opens_below(site_of(request), text):
+    if request.kind in PARTS and LINE_END.search(text) and opens_below(site_of(request), text):
         text = text[: end_of_item(site_of(request), text)]
     elif request.kind in PARTS:
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
