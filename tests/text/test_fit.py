@@ -194,7 +194,7 @@ STATEMENTS = {
         "const a = b,\n  c = d;",
     ),
     "type parameters": ("typescript", "f()\n|\n", "type A<\n  B,\n> = C<B>\nf()", "type A<\n  B,\n> = C<B>"),
-    "what is whole nowhere": ("javascript", "f();\n|\n", "const a = )\n)\n", "const a ="),
+    "what is whole nowhere": ("javascript", "f();\n|\n", "const a = )\n)\n", "const a = )"),
 }
 
 
@@ -253,7 +253,7 @@ OPEN = {
         "x {\n\t\tg()\n\t}\n\th()",
         "x {\n\t\tg()\n\t}",
     ),
-    "a bracket too many": ("python", "x = f|\ny = 1\n", "(1))", "(1)"),
+    "what no ending mends": ("python", "x = f|\ny = 1\n", "(1))", "(1))"),
 }
 
 

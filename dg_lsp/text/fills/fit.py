@@ -432,7 +432,8 @@ def _end_of_line(site: Site, closers: Sequence[int]) -> int | None:
     if site.language.is_plain or site.state.string or site.state.text:
         return None
     own = sum(at >= min(site.line, site.state.line) for at in site.state.opened)
-    return closers[own] if own < len(closers) else None
+    is_open = own < len(site.state.opened)
+    return closers[own] if is_open and own < len(closers) else None
 
 
 def _end_of_literal(site: Site, fill: bytes) -> int:
