@@ -239,7 +239,7 @@ MUTANTS = (
         5,
         "a fill ends blocks that earlier lines have begun",
         "dg_lsp/text/fills/fit.py",
-        "    return closers[own] if own < len(closers) else None",
+        "    return closers[own] if is_open and own < len(closers) else None",
         "    return None",
         "tests/text/test_fit.py::test_a_line_that_leaves_something_open_is_ended",
     ),
