@@ -241,7 +241,7 @@ MUTANTS = (
         "dg_lsp/text/fills/fit.py",
         "    return closers[own] if is_open and own < len(closers) else None",
         "    return None",
-        "tests/text/test_fit.py::test_a_line_that_leaves_something_open_is_ended",
+        "tests/text/test_fit.py::test_a_line_ends_before_it_closes_a_block_that_lines_above_have_opened",
     ),
     Mutant(
         5,

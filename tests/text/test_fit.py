@@ -228,6 +228,11 @@ def test_what_a_header_without_braces_holds_adds_no_error() -> None:
         assert faults(language, "statement", before, "g(b;", "\n  }\n}\n")
 
 
+def test_a_line_ends_before_it_closes_a_block_that_lines_above_have_opened() -> None:
+    found, gap = opened("go", "package a\n\nfunc f() {\n\tif a {\n\t\tg|\n", "rest_of_line")
+    assert make_edit(found, gap, "(1) }").text.removeprefix("g") == "(1)"
+
+
 @pytest.mark.parametrize("written", ["}", "}\n\n\treturn"])
 def test_the_end_of_a_block_that_nothing_closes_is_kept(written: str) -> None:
     found, gap = opened("go", "package a\n\nfunc f() {\n\tif a {\n\t\tg()\n\t|\n\n\treturn\n}\n", "statement")
