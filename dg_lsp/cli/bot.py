@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
-from dg_lsp.cli.judge import Judge, Stayed, Verdict
+from dg_lsp.cli.judge import WITH_OTHERS, Judge, Stayed, Verdict
 from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.cli.partial import Partials
 from dg_lsp.cli.shown import show
@@ -296,7 +296,7 @@ async def _confirm(work: _Work) -> None:
     work.line.begin("testing at the end")
     await judge.look(work.documents)
     for one in await judge.improve(work.documents):
-        report.settle(one, "kept", "its own tests pass with the fills of other stubs")
+        report.settle(one, "kept", WITH_OTHERS)
         first, now = work.changes[one.path]
         work.changes[one.path] = first, _as_now(now, one.path)
     while fallen := await judge.fallen(work.documents):

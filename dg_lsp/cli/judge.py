@@ -43,6 +43,8 @@ _RAISING = re.compile(
 # What a failure says that comes from a body that is not written yet.
 _UNWRITTEN = re.compile(r"not(?: yet)? implemented|NotImplemented|\bTODO\b", re.IGNORECASE)
 _SAID = 3  # names of tests in a sentence
+# Why a fill is kept whose tests failed when it was tried.
+WITH_OTHERS = "its own tests pass with the fills of other stubs"
 # Files, as they are.
 Documents = Sequence[tuple[Path, Document]]
 
@@ -252,7 +254,7 @@ class Judge:
         ending = sum(ran.results.get(test) != "" for test in own)
         if ran.status != 0 and ending:
             return f"{len(own) - ending} of its own tests pass; {ending} more end in functions that are not written"
-        return "" if one.verdict.good else "its own tests pass with the fills of other stubs"
+        return "" if one.verdict.good else WITH_OTHERS
 
     async def failing(self) -> str:
         """Return how the command fails on the files as they are; empty if it passes.

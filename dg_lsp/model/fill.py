@@ -29,7 +29,6 @@ from dg_lsp.model.sources.spans import spans
 from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
-from dg_lsp.text.fills.site import site_of
 from dg_lsp.text.fills.stitch import sure_beginning
 from dg_lsp.text.gaps.words import typed_half
 from dg_lsp.text.languages.language import WORD
@@ -43,7 +42,7 @@ SURE, HOPE = 0.15, 0.1
 # the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
 _SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
 
-Asked = Literal["half word", "gaps", "given", "span", "part", "statement", "body", "docstring"]
+Asked = Literal["half word", "gaps", "given", "span", "part", "body", "docstring"]
 Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
 
 
@@ -52,7 +51,7 @@ class Way:
     """The sources for a gap, in the order in which they are asked.
 
     judged: the judge compares the candidates of the sources with those of the `last` one, which is asked only where
-    none of them is good enough: likelier than `sure`, or so unlikely, below `hope`, that nothing would help. Otherwise
+    none of them is good enough: likelier than SURE, or so unlikely, below HOPE, that nothing would help. Otherwise
     each source is asked only where the ones before it found too little. grows: the likeliest texts continue below their
     line where they open a block or a bracket.
     """
@@ -61,8 +60,6 @@ class Way:
     judged: bool = False
     grows: bool = False
     last: Source | None = None
-    sure: float = SURE
-    hope: float = HOPE
 
 
 def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
@@ -87,7 +84,6 @@ _ROWS: dict[Asked, tuple[Way, ...]] = {
     "given": (_UNABLE, _UNABLE, _DENOISED, _DENOISED, _DENOISED),
     "span": (_UNABLE, Way((spans, bodies)), _DENOISED, _DENOISED, _DENOISED),
     "part": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
-    "statement": (_LINES, _SEEN_LINES, _DENOISED, _LINES_OR_DENOISED, _LINES_OR_DENOISED),
     "body": (Way((bodies_beside_similar,)), Way((bodies,)), _DENOISED, _DENOISED, Way((bodies, denoised))),
     "docstring": (_DOCSTRINGS, _DOCSTRINGS, _DENOISED, _DENOISED, _DENOISED),
 }
@@ -117,7 +113,7 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
     elif request.endings is not None:
         asked = "half word"
     elif request.like is None and request.kind in PARTS:
-        asked = "statement" if _ends_its_line(request) else "part"
+        asked = "part"
     elif request.like is None and request.kind in BODIES:
         asked = "body"
     elif request.like is None and request.kind == "docstring":
@@ -130,11 +126,6 @@ def way_of(model: Checkpoint, request: Infill) -> Way:
     if (asked, ability) == ("body", "denoises") and plan_for(request, model).drafted:
         ability = "judges"
     return WAYS[asked, ability]
-
-
-def _ends_its_line(request: Infill) -> bool:
-    """Return whether the gap is a statement with nothing behind it on its line."""
-    return request.kind == "statement" and not site_of(request).rest.strip()
 
 
 def _ability(model: Checkpoint) -> Ability:
@@ -182,7 +173,7 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
     # If the judge is sure of a candidate, or none is likely enough for unasked ghost text, or there is no last source,
     # take the best.
     best = best_fills(task.model, request, found)
-    if way.last is None or (best and (_is_good_enough(way, request, best) or _is_late(task))):
+    if way.last is None or (best and (_is_good_enough(request, best) or _is_late(task))):
         refused = [] if best else [checked(request, one) for one in found]
         fills = _sure_part(task, found, best) if best else [none_of(refused, clock.why_nothing())]
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
@@ -225,12 +216,12 @@ def _in_time_left(task: Task, best: Sequence[Fill | Candidate]) -> Task:
     return replace(task, request=request)
 
 
-def _is_good_enough(way: Way, request: Infill, best: Sequence[Fill]) -> bool:
+def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:
     """Return whether the last source would add nothing to `best`, the texts so far, likeliest first."""
     chance = best[0].chance
     if chance is None or len(best) < request.alternatives:
         return False
-    return chance >= way.sure or chance < min(way.hope, request.confidence)
+    return chance >= SURE or chance < min(HOPE, request.confidence)
 
 
 def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:

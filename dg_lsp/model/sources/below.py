@@ -43,10 +43,10 @@ def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list
     rated = zip(chances(task.model.judge or PLAIN, request, found), range(len(found)), strict=True)
     for chance, number in sorted(rated, reverse=True)[: max(request.alternatives, _TEXTS)]:
         one = found[number]
-        opens, late = opens_below(site_of(request), one.text), task.clock.is_over()
+        opens = opens_below(site_of(request), one.text)
         if chance < request.confidence or not (opens or request.alternatives > 1):
             break
-        if opens and (checked(request, one).refusal or not late):
+        if opens and (not task.clock.is_over() or checked(request, one).refusal):
             most = math.log(chance / request.confidence) / _KEPT if request.confidence else math.inf
             written = yield from write_below(task, one, most)
             texts[number] = _with_lines(request, one, written, most)

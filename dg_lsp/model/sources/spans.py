@@ -81,14 +81,10 @@ class _UpToEnd:
         *whole, last = LINE_END.split(self.text)
         # The text of the last line may be longer yet: whether a text is whole is known where the next line begins.
         if whole and last.strip():
-            self.done = self.is_whole(whole) or goes_round(self.text)
+            self.done = goes_round(self.text)
         if self.done:
             self.text = "\n".join(whole)
         return Row(0, tokens, text=self.text)
-
-    def is_whole(self, lines: Sequence[str]) -> bool:  # noqa: ARG002
-        """Return whether nothing may follow `lines`."""
-        return False
 
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether the text has ended."""
