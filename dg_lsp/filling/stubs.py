@@ -61,6 +61,12 @@ def stubs_of(document: Document) -> list[Gap]:
     return [gap for gap in gaps if gap.stub or _is_marked(document, gap)]
 
 
+def meant_of(document: Document) -> list[Gap]:
+    """Return the bodies of `document` without code that are to stay so: of abstract methods, overloads and the like."""
+    gaps = find_gaps(document, 0, len(document.data))
+    return [gap for gap in gaps if gap.is_placeholder and not gap.stub]
+
+
 def mark_partial(document: Document, name: str) -> Document:
     """Return `document` with a comment in the body of the function `name` that says that its tests fail.
 

@@ -59,6 +59,15 @@
 (function_definition declarator: (function_declarator declarator: (destructor_name))) @stub.skip
 (function_definition
   declarator: (function_declarator declarator: (qualified_identifier name: (destructor_name)))) @stub.skip
+; What does nothing until somebody overrides it is written as meant, unless it overrides another one itself.
+((function_definition
+  "virtual"
+  type: (_) @_type
+  declarator: (function_declarator) @_declared
+  body: (compound_statement) @_body) @stub.skip
+  (#eq? @_type "void")
+  (#not-match? @_declared "\\b(override|final)\\b")
+  (#match? @_body "^[{][ \\t]*[}]$"))
 
 ; The grammar takes these for names, and a call for the constructor of a class.
 ([(identifier) (type_identifier) (field_identifier)] @refuse

@@ -120,6 +120,14 @@
 
 ; A constructor that only hands its arguments on is written as meant.
 (constructor_declaration (constructor_initializer)) @stub.skip
+; What does nothing until somebody overrides it is written as meant.
+((method_declaration (modifier "virtual") returns: (_) @_type body: (block) @_body) @stub.skip
+  (#eq? @_type "void")
+  (#match? @_body "^[{][ \\t]*[}]$"))
+((interface_declaration
+  body: (declaration_list (method_declaration returns: (_) @_type body: (block) @_body) @stub.skip))
+  (#eq? @_type "void")
+  (#match? @_body "^[{][ \\t]*[}]$"))
 ((throw_statement (object_creation_expression type: (_) @_thrown)) @stub
   (#match? @_thrown "^(System\\.)?NotImplementedException$"))
 ((throw_statement (object_creation_expression

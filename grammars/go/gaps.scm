@@ -83,6 +83,13 @@
   (#eq? @_called "panic")
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
+; A method that does nothing, and cannot, for its receiver has no name, is there to be in an interface.
+((method_declaration
+  receiver: (parameter_list (parameter_declaration !name))
+  !result
+  body: (block) @_body) @stub.skip
+  (#match? @_body "^[{][ \\t]*[}]$"))
+
 ; The grammar takes these for names.
 ([(identifier) (type_identifier) (field_identifier) (label_name)] @refuse
   (#any-of? @refuse "break" "case" "const" "continue" "defer" "else" "for" "func" "go" "goto" "if" "import" "package" "range"

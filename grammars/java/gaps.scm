@@ -95,6 +95,12 @@
   (#match? @_modifiers "private")
   (#match? @_parameters "^[(] *[)]$"))
 
+; What an interface does by default may be nothing, or an operation that it leaves out.
+((interface_body (method_declaration (modifiers "default") type: (void_type) body: (block) @_body) @stub.skip)
+  (#match? @_body "^[{][ \\t]*[}]$"))
+((interface_body (method_declaration (modifiers "default") body: (block) @_body) @stub.skip)
+  (#match? @_body "^[{]\\s*throw new UnsupportedOperationException\\(\\s*\\);\\s*[}]$"))
+
 ; The grammar takes these for names, and any expression for a statement.
 ([(identifier) (type_identifier)] @refuse
   (#any-of? @refuse "assert" "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "goto" "if" "import"

@@ -38,8 +38,18 @@
 ((class_definition
   superclasses: (argument_list [(identifier) @_base (attribute attribute: (identifier) @_base)
     (subscript value: (identifier) @_base) (subscript value: (attribute attribute: (identifier) @_base))])
-  body: (block [(function_definition) @stub.skip (decorated_definition (function_definition) @stub.skip)]))
-  (#eq? @_base "Protocol"))
+  body: (block [
+    (function_definition) @stub.skip
+    (decorated_definition (function_definition) @stub.skip)
+    (if_statement (block [(function_definition) @stub.skip (decorated_definition (function_definition) @stub.skip)]))
+    (if_statement (_ (block [
+      (function_definition) @stub.skip
+      (decorated_definition (function_definition) @stub.skip)])))]))
+  (#any-of? @_base "Protocol" "Interface"))
+((if_statement
+  condition: [(identifier) @_checking (attribute attribute: (identifier) @_checking)]
+  consequence: (block [(function_definition) @stub.skip (decorated_definition (function_definition) @stub.skip)]))
+  (#eq? @_checking "TYPE_CHECKING"))
 
 (class_definition
   name: (identifier) @class.name

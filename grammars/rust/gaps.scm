@@ -95,6 +95,12 @@
   (#eq? @_macro "panic")
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
+; What a trait does by default may be nothing, or a function that it leaves out.
+((trait_item body: (declaration_list (function_item !return_type body: (block) @_body) @stub.skip))
+  (#match? @_body "^[{][ \\t]*[}]$"))
+((trait_item body: (declaration_list (function_item body: (block) @_body) @stub.skip))
+  (#match? @_body "^[{]\\s*unimplemented!\\(\\s*\\);?\\s*[}]$"))
+
 ; Statements are in blocks, and what leaves a loop in one. A macro may be an item.
 (block) @room.function
 [(function_item) (closure_expression) (async_block) (struct_item) (enum_item) (impl_item) (trait_item)

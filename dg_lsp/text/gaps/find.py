@@ -2,6 +2,8 @@
 
 import difflib
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -37,6 +39,7 @@ _VALUE = re.compile(
     rb"(?:^|[^=!<>:+\-*/%&|^])(?:=|:=|[+\-*/%&|^]=|=>|->)(?![=>])|<-"
     rb"|\b(?:return|throw|raise|yield|await|assert)\b|\b(?:if|elif|while|for|match|switch|in|of|case|when)\b(?!\Z)"
 )
+_NAME = re.compile(rb"[\w\x80-\xff]+")
 # A key whose value is to come.
 _KEY = re.compile(rb"[\w\"'\])]\??[ \t]*:[ \t]*\Z")
 _CALLED = re.compile(rb"(?:[\w\x80-\xff)\]][ \t]*|[\w)\]]!|>)$")
@@ -99,8 +102,37 @@ def find_gaps(document: Document, start: int, end: int) -> list[Gap]:
             return [gap.moved(first) for gap in find_gaps(item, start - first, end - first)]
         analysis = analyze_whole(document)
     functions = [b for b in analysis.bodies if b.header.owner == "function"]
-    found = [f for f in functions if f.header.start < max(end, start + 1) and f.end >= start]
+    overridden = _overridden(analysis, functions)
+    found = [
+        replace(f, is_intentionally_empty=True) if f.header.name in overridden else f
+        for f in functions
+        if f.header.start < max(end, start + 1) and f.end >= start
+    ]
     return [replace(body_gap(analysis, f), asked=True) for f in found]
+
+
+def _overridden(analysis: Analysis, functions: Sequence[Body]) -> set[str]:
+    """Return the names of unwritten methods that a class of the file overrides, whose header names their class.
+
+    In `class Base: def area(self): raise NotImplementedError`, with `class Square(Base): def area(self): ...` below,
+    the first one is abstract, although nothing in it says so.
+    """
+    unwritten = [f.header for f in functions if f.stub and "." in f.header.name]
+    if not unwritten:
+        return set()
+    methods = defaultdict[str, list[str]](list)
+    for function in functions:
+        methods[function.header.name.rpartition(".")[0]].append(function.header.last_name)
+    overridden = {
+        (word.decode("utf-8", "replace"), method)
+        for one in (b.header for b in analysis.bodies if b.header.owner == "class")
+        for word in _NAME.findall(analysis.data, one.define, one.opens)
+        if word.decode("utf-8", "replace") != one.last_name
+        for method in methods[one.name]
+    }
+    return {
+        method.name for method in unwritten if (method.name.split(".")[-2], method.last_name) in overridden
+    }
 
 
 @bounded

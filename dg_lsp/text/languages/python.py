@@ -12,7 +12,7 @@ CLASS = re.compile(rb"class[ \t]+([\w\x80-\xff]+)")
 BLOCK = re.compile(rb"(?:async[ \t]+)?(?:if|elif|else|for|while|with|try|except|finally|match|case)\b")
 # What a body that is empty on purpose has above it: such a decorator, or the header of such a class.
 ABSTRACT = re.compile(rb"@[^\r\n]*\b(?:abstract(?:|class|static)method|abstractproperty|overload)\b")
-PROTOCOL = re.compile(rb"class\b[^\r\n]*\bProtocol\b")
+PROTOCOL = re.compile(rb"class\b[^\r\n]*\b(?:Protocol|Interface)\b|(?:el)?if\s[^\r\n]*\bTYPE_CHECKING\s*:")
 # What Python calls a text that is compiled to be checked, in place of a file's name.
 CHECKED = "<checked>"
 
