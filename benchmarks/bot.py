@@ -6,8 +6,10 @@
 FOLDER gets the source distributions. A package may be followed by arguments of its pytest. PYTHON has pytest and what
 the tests need. Of each package five functions are chosen by the seed whose body has 2 to 12 lines and whose tests fail
 without it; all five are removed, and the bot runs once, or with --alone one after another, and the bot runs for each.
-Then every fill that its command has seen is put into the untouched package, alone: it is right if all tests pass. The
-bot does not see which functions the package itself has left unwritten. The packages' code runs with your rights.
+Then every fill that its command has seen is put into the untouched package, alone: it is right if all tests pass. A
+right one can be known to be right if it turns a test green while all right fills are in the files and other bodies are
+not: of two functions that one test needs, of which one got wrong fills only, no test shows whether the other is right.
+The bot does not see which functions the package itself has left unwritten. The packages' code runs with your rights.
 """
 
 import json
@@ -25,6 +27,7 @@ from pathlib import Path
 
 from benchmarks import parser_of
 from benchmarks.bodies import Package, fetch
+from dg_lsp.cli.reports import read_junit
 from dg_lsp.text.documents.document import Document, read_document
 from dg_lsp.text.gaps.find import Gap, NoGap, find_gaps, find_named
 
@@ -58,6 +61,14 @@ class Suite:
             return False
         return done.returncode == 0
 
+    def green(self) -> set[str]:
+        """Return the names of the tests that pass."""
+        with tempfile.TemporaryDirectory() as place:
+            report = Path(place, "report.xml")
+            command = f"{self.command} --continue-on-collection-errors --junitxml={shlex.quote(str(report))}"
+            Suite(self.folder, command).passes()
+            return {name for name, how in read_junit(report).items() if not how} if report.exists() else set()
+
     def passes_with(self, path: Path, data: bytes) -> bool:
         """Return whether the tests pass with `data` in the file `path`, which is restored afterwards."""
         whole = path.read_bytes()
@@ -76,12 +87,21 @@ class Suite:
 
 @dataclass(slots=True)
 class Result:
-    """The result of one stub: the bot's entry, whether its kept text is right, and the fills it saw, right or not."""
+    """The result of one stub: the bot's entry, whether its kept text is right, and the fills it saw, right or not.
+
+    shown: whether a test shows that a right fill is right. None if there is no right one.
+    """
 
     package: str
     stub: dict[str, object]
     kept_right: bool | None = None
     fills: list[tuple[str, bool]] = field(default_factory=list)
+    shown: bool | None = None
+
+    @property
+    def right(self) -> bytes | None:
+        """Return the first fill that is right."""
+        return next((text.encode() for text, good in self.fills if good), None)
 
 
 @dataclass(slots=True)
@@ -180,7 +200,27 @@ def measure(suite: Suite, package: str, options: Sequence[str], places: Sequence
                 if body == now[path, name]:
                     result.kept_right = right
             results.append(result)
+    _show(suite, places, results)
     return Run(package, code, green, results)
+
+
+def _show(suite: Suite, places: Sequence[tuple[Path, str]], results: Sequence[Result]) -> None:
+    """Find out which right fills of `results` a test needs, with all others in the files; restore these."""
+    whole = {path: path.read_bytes() for path, _ in places}
+    try:
+        for (path, name), result in zip(places, results, strict=True):
+            path.write_bytes(put(read_document(path), name, result.right or STUB))
+        green = suite.green()
+        for (path, name), result in zip(places, results, strict=True):
+            if result.right is None:
+                continue
+            filled = path.read_bytes()
+            path.write_bytes(put(read_document(path), name, STUB))
+            result.shown = bool(green - suite.green())
+            path.write_bytes(filled)
+    finally:
+        for path, data in whole.items():
+            path.write_bytes(data)
 
 
 def _run_bot(suite: Suite, paths: Sequence[Path], options: Sequence[str], place: Path) -> tuple[dict, int]:
@@ -206,7 +246,7 @@ def table(runs: Sequence[Run]) -> str:
     """Return the numbers of `runs`, a line each."""
     results = [result for run in runs for result in run.results]
     kept = [result for result in results if result.stub.get("outcome") == "kept"]
-    right = [result for result in results if any(good for _, good in result.fills)]
+    right = [result for result in results if result.right is not None]
     held = [result for result in right if result.stub.get("outcome") == "kept" and result.kept_right]
     seen = [good for result in results for _, good in result.fills]
     packages = {run.package for run in runs}
@@ -214,7 +254,8 @@ def table(runs: Sequence[Run]) -> str:
         (
             f"packages: {len(packages)}; bodies removed: {len(results)}; fills seen: {len(seen)}, right: {sum(seen)}",
             f"kept: {len(kept)}; kept that fail the package's tests: {sum(not r.kept_right for r in kept)}",
-            f"bodies with a right fill among those seen: {len(right)}; kept of these: {len(held)}",
+            f"bodies with a right fill among those seen: {len(right)}; kept of these: {len(held)}; "
+            f"of the others, a test shows {sum(result.shown is True for result in right if result not in held)}",
             f"exit status 0 with red tests: {sum(run.code == 0 and not run.green for run in runs)}",
             f"left in the files without being kept: {sum(r.kept_right is not None for r in results if r not in kept)}",
         )

@@ -23,7 +23,7 @@ from dg_lsp.cli.waiting import Waiting
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
-from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial, stubs_of
+from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial, meant_of, stubs_of
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.text.budget import BOT, within
 from dg_lsp.text.documents.document import Document, DocumentError, read_document
@@ -42,6 +42,7 @@ _TESTED = (
 )
 Outcome = Literal["kept", "partial", "taken back", "left", "no fill", "filled"]
 _FALLEN = "its tests have passed, and fail with the fills that are in the files at the end"
+_NAMED = 5  # functions that are left alone, of a file
 _STAYS: tuple[Outcome, ...] = ("kept", "partial")
 _CODES = (
     "0 every stub was filled, or there was none, and the command passes; 1 some were left or are partial, or the "
@@ -74,10 +75,15 @@ class Tried:
 
 @dataclass(slots=True)
 class Report:
-    """The results of all stubs. skipped: files with the reasons. failing: how the command fails at the end."""
+    """The results of all stubs.
+
+    skipped: files with the reasons. meant: files, lines and names of functions without code that are to stay so.
+    failing: how the command fails at the end.
+    """
 
     stubs: list[Tried] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    meant: list[tuple[str, int, str]] = field(default_factory=list)
     diff: str = ""
     interrupted: bool = False
     failing: str = ""
@@ -104,7 +110,8 @@ class Report:
     def settle(self, stayed: Stayed, outcome: Outcome, why: str) -> None:
         """Give the stub of a fill that stayed its last outcome."""
         for number, tried in enumerate(self.stubs):
-            if (tried.path, tried.name) == (str(stayed.path), stayed.change.name) and tried.outcome in _STAYS:
+            known = tried.outcome in (*_STAYS, "taken back")
+            if known and (tried.path, tried.name) == (str(stayed.path), stayed.change.name):
                 self.stubs[number] = replace(tried, outcome=outcome, why=why or tried.why)
 
     def add(self, tried: Tried, earlier: list[Tried]) -> None:
@@ -152,7 +159,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain(
         parser,
         "Fill every unwritten function (a body of pass, ..., NotImplementedError, todo!() and the like) of files and "
-        "folders, one after another. A file that changes meanwhile is left alone from then on.",
+        "folders, one after another. Abstract methods, overloads, members of interfaces and protocols, and methods "
+        "that a class of the same file overrides are left alone, and so is a file that changes meanwhile.",
         'dg-lsp bot src/ --keep-if "pytest -q" --json report.json',
         _CODES,
     )
@@ -299,6 +307,7 @@ async def _confirm(work: _Work) -> None:
         report.settle(one, "kept", WITH_OTHERS)
         first, now = work.changes[one.path]
         work.changes[one.path] = first, _as_now(now, one.path)
+    gone, certain = list[Stayed](), False
     while fallen := await judge.fallen(work.documents):
         worst = [one for share, one in fallen if work.arguments.keep_partial or share == fallen[0][0]]
         for one in worst:
@@ -306,6 +315,13 @@ async def _confirm(work: _Work) -> None:
         if work.arguments.keep_partial:
             break
         _take_back(work, worst)
+        certain |= fallen[0][0] < 0
+        gone += worst if fallen[0][0] >= 0 else ()
+    for one in await judge.revive(gone, work.documents) if certain else ():
+        report.settle(one, "kept", WITH_OTHERS)
+        say(f"{one.path} {one.change.name}: kept ({WITH_OTHERS})")
+        first, now = work.changes[one.path]
+        work.changes[one.path] = first, _as_now(now, one.path)
     partial = [one for _, one in fallen]
     for one in judge.stayed:
         if one not in partial and (why := await judge.why(one)):
@@ -318,7 +334,8 @@ async def _confirm(work: _Work) -> None:
 def _settle(work: _Work) -> None:
     """Take back what nobody has confirmed, because of an interrupt; say which partial fills stay as it is wanted."""
     for one in reversed(work.judge.stayed if work.judge else ()):
-        if ("partial", one.change.name) not in ((t.outcome, t.name) for t in work.report.of(one.path)):
+        outcomes = [tried.outcome for tried in work.report.of(one.path) if tried.name == one.change.name]
+        if not {"partial", "taken back"}.intersection(outcomes):
             continue
         if work.arguments.keep_partial:
             _mark(work, one)
@@ -396,6 +413,17 @@ async def _leave(work: _Work, path: Path, why: str) -> None:
             work.report.stubs.append(Tried(str(path), stub.name, line, "no fill", why, 0))
 
 
+async def _leave_meant(report: Report, path: Path, document: Document) -> None:
+    """Report and say which functions without code are left alone, because they are to stay so."""
+    with within(BOT):
+        meant = await asyncio.to_thread(meant_of, document)
+    report.meant += [(str(path), document.line_at(gap.start) + 1, gap.name) for gap in meant]
+    if meant:
+        names = ", ".join(gap.name or "a function without a name" for gap in meant[:_NAMED])
+        more = f" and {len(meant) - _NAMED} more" if len(meant) > _NAMED else ""
+        say(f"{path}: left alone, as abstract, overloads or empty on purpose: {names}{more}")
+
+
 async def _fill_file(work: _Work, path: Path) -> None:
     """Fill the stubs of one file."""
     arguments, judge, report = work.arguments, work.judge, work.report
@@ -403,6 +431,8 @@ async def _fill_file(work: _Work, path: Path) -> None:
     (judge.partials if judge else Partials()).check(path)
     settings = settings_of(arguments)
     first = now = read_document(path, settings.macros)
+    if path not in work.changes:
+        await _leave_meant(report, path, first)
     # Without a command nothing could choose between several fills.
     options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
     choose = choose_first if arguments.dry_run else functools.partial(judge.choose if judge else _write, path)

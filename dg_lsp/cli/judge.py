@@ -100,10 +100,14 @@ class Stayed:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """The run before the fills of a stub that were all taken back, and how many silent stubs were filled by then."""
+    """The fills of a stub that were all taken back.
+
+    before: the run before them. silent: how many silent stubs were filled by then. one: as if the best had stayed.
+    """
 
     before: Ran
     silent: int
+    one: Stayed
 
 
 @dataclass(slots=True)
@@ -175,17 +179,19 @@ class Judge:
         # 2.
         number = max(range(len(tried)), key=lambda n: (tried[n][1].good, *tried[n][1].rank, -n))
         ran, self.verdict = tried[number]
+        others = tuple(new.data for n, new in enumerate(filled) if n != number)
+        change = Change(name, old, filled[number].data)
+        one = Stayed(path, change, test, self.verdict, others, raised, _raising(stub))
+        self.refused.pop((path, name), None)
         if not self.verdict.stays:
-            self.refused[path, name] = _Refused(before, self.silent)
+            self.refused[path, name] = _Refused(before, self.silent, one)
             same = (before.status, before.words) == (ran.status, ran.words)
             return None, ran.sentence + (", as before the fill" if same else "")
         if not self.verdict.good:
             self.partials.begin(path, old)
             replace_file(path, old, filled[number].data)
         self.silent += not _raises(stub.document, stub.gap)
-        others = tuple(new.data for n, new in enumerate(filled) if n != number)
-        change = Change(name, old, filled[number].data)
-        self.stayed.append(Stayed(path, change, test, self.verdict, others, raised, _raising(stub)))
+        self.stayed.append(one)
         self._changed({test.command: ran})
         return number, _why(ran, self.verdict)
 
@@ -243,10 +249,73 @@ class Judge:
     async def fallen(self, documents: Documents) -> list[tuple[float, Stayed]]:
         """Return the fills that stay without being good, with the share of their own tests that do not fail, upwards.
 
-        A test that ends in an unwritten function of `documents`, the bot's files, counts for no fill.
+        A test that ends in an unwritten function of `documents`, the bot's files, counts for no fill. First come the
+        fills that are wrong for certain, whatever the others are: a test fails that reaches no other fill. Their shares
+        are lowered by 1.
         """
         shares = [(await self._share(one, documents), one) for one in reversed(self.stayed)]
-        return sorted((pair for pair in shares if pair[0] < 1), key=operator.itemgetter(0))
+        fallen = [pair for pair in shares if pair[0] < 1]
+        certain = [await self._is_wrong(one, documents) for _, one in fallen]
+        lowered = [(share - wrong, one) for (share, one), wrong in zip(fallen, certain, strict=True)]
+        return sorted(lowered, key=operator.itemgetter(0))
+
+    async def revive(self, gone: Sequence[Stayed], documents: Documents) -> list[Stayed]:
+        """Put fills that are `gone`, or were refused, into the files again where they are good; return these.
+
+        To be called once a fill that was wrong for certain is gone: what the others failed for may have been that one.
+        """
+        left, back = [*gone, *(refused.one for refused in self.refused.values())], list[Stayed]()
+        found = True
+        # One that is good again may be what another one waits for.
+        while found:
+            found = False
+            for one in tuple(left):
+                if again := await self._again(one, documents):
+                    left.remove(one)
+                    back.append(again)
+                    found = True
+        return back
+
+    async def _again(self, one: Stayed, documents: Documents) -> Stayed | None:
+        """Put the first fill of a stub into its file that is good there now; None if none is."""
+        for fill in (one.change.after, *one.others):
+            again = await self._put_back(one, fill)
+            if again is None:
+                continue
+            self.stayed.append(again)
+            if not await self.fallen(documents):
+                return again
+            self.take_back(again)
+        return None
+
+    async def _put_back(self, one: Stayed, fill: bytes) -> Stayed | None:
+        """Put `fill`, the text of a file with a fill that is not in it, into the file as it is now, and find its tests.
+
+        None if no test passes with it that failed, or one fails that passed.
+        """
+        path, name, test, before = one.path, one.change.name, one.test, await self.now(one.test)
+        now = read_now(kept_of(path).path)
+        new = None if now is None else undo(fill, one.change.before, now)
+        if now is None or new is None or new == now:
+            return None
+        self.tell(f"the tests run, with a fill of {name} again")
+        self.partials.begin(path, now)
+        ran = await trial(path, Change(name, now, new), test, lambda ran: _is_gain(before.results, ran))
+        if not _is_gain(before.results, ran):
+            return None
+        self._changed({test.command: ran})
+        raising = undo(one.raising, fill, new) if one.raising else None
+        reached = await self._reaching(path, Change(name, new, raising), test) if raising else one.verdict.own
+        raised = {**ran.results, **dict.fromkeys(reached, _MARK)}
+        verdict = replace(compare(before.results, raised, ran, name), own=reached)
+        return Stayed(path, Change(name, now, new), test, verdict, (), raised, raising or b"")
+
+    async def _is_wrong(self, one: Stayed, documents: Documents) -> bool:
+        """Return whether a test of a fill fails that reaches neither another fill nor an unwritten function."""
+        ran, others = await self.now(one.test), (other for other in self.stayed if other is not one)
+        failing = {test for test in one.verdict.own if ran.results.get(test)}
+        failing = failing.difference(*(other.verdict.own for other in others))
+        return bool(failing and failing - await self._ending(one.test, documents))
 
     async def why(self, one: Stayed) -> str:
         """Return why a fill that is good at the end is so; empty if that was said when it was tried."""
@@ -366,6 +435,12 @@ def compare(before: Results, raised: Results, ran: Ran, name: str) -> Verdict:
         failing,
         any(_UNWRITTEN.search(now[test]) for test in failing),
     )
+
+
+def _is_gain(before: Results, ran: Ran) -> bool:
+    """Return whether a test passes in a run that did not pass before, and none fails that passed."""
+    green = any(not how and before.get(test) != "" for test, how in ran.results.items())
+    return green and all(how or ran.results.get(test) == "" for test, how in before.items())
 
 
 def _is_named(test: str, name: str) -> bool:

@@ -96,6 +96,15 @@ def test_stubs_in_all_languages_are_filled_and_line_ends_stay(folder: Path) -> N
     assert (folder / "secrets.py").read_text() == (folder / ".hidden" / "shop.py").read_text() == SHOP
 
 
+def test_what_is_abstract_is_left_alone_and_said(folder: Path) -> None:
+    path = folder / "shape.py"
+    path.write_text(text := "class Shape(ABC):\n    @abstractmethod\n    def area(self):\n        ...\n")
+    report, said, code = run(path)
+    assert code == 0 and path.read_text() == text and report["stubs"] == []
+    assert report["meant"] == [[str(path), 4, "Shape.area"]]
+    assert f"{path}: left alone, as abstract, overloads or empty on purpose: Shape.area" in said
+
+
 def test_only_fills_that_pass_the_command_are_kept(folder: Path) -> None:
     path = folder / "shop.py"
     report, reported, code = run(
@@ -369,6 +378,13 @@ def test_another_fill_is_tried_once_those_of_other_stubs_are_there(tested: Path)
 
 # Two functions that raise. Their tests, which fill of each stays at the end, and what is said of the first.
 PAIR = "".join(f"def {name}(n):\n    raise NotImplementedError\n\n\n" for name in ("first", "second"))
+# Reaches both, and `second` also where `first` is not written.
+BOTH = """def both():
+    try:
+        return first(1), second(1)
+    except NotImplementedError:
+        return None, second(1)
+"""
 MASKED = {
     "one that ends in an unwritten function tells nothing": (
         ("first(1) is None", "first(1) is None and second(1) == 7"),
@@ -390,6 +406,26 @@ MASKED = {
         ("return None", ""),
         "1 of its own tests pass; 1 more end in functions that are not written",
     ),
+    "one that is wrong for certain goes first": (
+        (
+            "first(1) is None",
+            *("second(1) is None",) * 3,
+            "second(1) == 7",
+            *("first(1) is None and second(1) == 7",) * 3,
+        ),
+        ("return None", ""),
+        "1 of its own tests pass; 3 more end in functions that are not written",
+    ),
+    "what fell with one that is wrong for certain is judged again": (
+        (
+            "first(1) is None",
+            *("second(1) is None",) * 3,
+            "both() == (None, 7)",
+            *("both() == (None, None, 7)",) * 2,
+        ),
+        ("return None", ""),
+        "1 of its own tests pass; 3 more end in functions that are not written",
+    ),
     "of two that may be wrong none is kept": (
         ("first(1) is None", "second(1) is None", "second(1) is None and first(1) == 7"),
         ("", ""),
@@ -410,7 +446,7 @@ def test_a_test_that_ends_in_a_function_that_is_not_written_counts_for_no_other(
     tests, fills, said = MASKED[case]
     tested.write_text(PAIR)
     checks = "\n\n".join(f"def test_{n}():\n    assert {check}\n" for n, check in enumerate(tests))
-    (tested.parent / "test_cash.py").write_text(f"from cash import first, second\n\n{checks}")
+    (tested.parent / "test_cash.py").write_text(f"from cash import first, second\n\n{BOTH}\n\n{checks}")
     report, _, code = run(tested, "--keep-if", RUN)
     wanted = PAIR
     for fill in fills:
