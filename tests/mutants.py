@@ -1072,10 +1072,18 @@ MUTANTS = (
     Mutant(
         14,
         "a name's control characters reach the terminal",
-        "dg_lsp/cli/shown.py",
+        "dg_lsp/text/shown.py",
         "return _CONTROL.sub(",
         "return text or _CONTROL.sub(",
         "tests/cli/test_shown.py::test_sentences_findings_errors_and_logs_control_nothing",
+    ),
+    Mutant(
+        14,
+        "a name's control characters reach the client",
+        "dg_lsp/server/rpc/envelope.py",
+        "        return sentence(message)\n",
+        "        return message\n",
+        "tests/server/test_said.py::test_no_message_controls_anything_where_it_is_shown",
     ),
     Mutant(
         14,

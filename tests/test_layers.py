@@ -49,6 +49,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
 ROOMS = (
     "messages",
     "reasons",
+    "shown",
     "budget",
     "languages",
     "documents",

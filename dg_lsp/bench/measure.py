@@ -19,6 +19,7 @@ from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.python import STUB
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.related.retrieve import search
+from dg_lsp.text.shown import shown
 from dg_lsp.text.syntax.lexer import line_start
 
 KINDS = tuple(HOLES)
@@ -107,4 +108,4 @@ def _is_exact(case: Case, text: str) -> bool:
 
 
 def _tell(doing: str) -> None:
-    print(f"dg-lsp: {doing}", file=sys.stderr, flush=True)
+    print("dg-lsp:", shown(doing), file=sys.stderr, flush=True)

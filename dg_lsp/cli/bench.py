@@ -15,6 +15,7 @@ from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.measure import measure
 from dg_lsp.bench.score import METHODS, as_text, make_report
 from dg_lsp.cli import options
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.settings import UsageError
 from dg_lsp.text.documents.files import write_whole
@@ -102,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
                 for s in scores
             ]
     report = make_report(scores, settings) | {"files_skipped": skipped}
-    print(as_text(report))
+    show(as_text(report))
     if arguments.json:
         text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
         write_whole(Path(arguments.json), text.encode("utf-8", "replace"))

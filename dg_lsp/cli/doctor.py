@@ -33,7 +33,7 @@ from dg_lsp.checkpoints import (
 )
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import add_settings, explain, settings_of
-from dg_lsp.cli.shown import shown
+from dg_lsp.cli.shown import show, shown
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.processes import find_program
 from dg_lsp.settings import Settings, UsageError, is_foreign
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     def note(finding: Finding) -> None:
         findings.append(finding)
         if not arguments.json:
-            print(_line(finding), flush=True)
+            show(_line(finding))
 
     try:
         settings = settings_of(arguments)
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
             checks.append(check_fill)
     ok = all(finding.state != "fail" for finding in findings)
     if arguments.json:
-        print(json.dumps({"ok": ok, "checks": [asdict(finding) for finding in findings]}, indent=1))
+        show(json.dumps({"ok": ok, "checks": [asdict(finding) for finding in findings]}, indent=1))
     return 0 if ok else 1
 
 

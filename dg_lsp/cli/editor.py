@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import dg_lsp
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.processes import find_program
 from dg_lsp.settings import UsageError
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "list":
         with Waiting("asking the editors"):
             lines = [*_list(arguments.program)]
-        print(*lines, sep="\n")
+        show("\n".join(lines))
         return 0
     if editor is None:
         raise UsageError(f"say which editor: dg-lsp editor {arguments.action} {' or '.join(plugins.EDITORS)}")
@@ -56,17 +57,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "remove":
         with Waiting(f"removing the plug-in for {editor}"):
             said = plugin.remove()
-        print(said or f"dg-lsp has installed nothing by {plugin.place}.")
+        show(said or f"dg-lsp has installed nothing by {plugin.place}.")
         return 0 if said else 1
     with Waiting(f"installing the plug-in for {editor}"):
         said = plugin.install()
-    print(said)
+    show(said)
     if plugin.server() is None:
-        print(
+        show(
             "The editor looks for dg-lsp on PATH, and it is not there. Add the folder of the program to PATH, or"
         )
-        print(f"this line to the editor's user settings: {_SETTING[editor]}")
-    print(f"Next: {_NEXT[editor]}.\nTo check the whole chain: dg-lsp doctor --editor {editor}")
+        show(f"this line to the editor's user settings: {_SETTING[editor]}")
+    show(f"Next: {_NEXT[editor]}.\nTo check the whole chain: dg-lsp doctor --editor {editor}")
     return 0
 
 

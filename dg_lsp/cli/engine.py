@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dg_lsp.cli.fill import check_there, teller
-from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, settings_of
+from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, say, settings_of
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.client import name_of_state, other_version, running
 from dg_lsp.engine.resident import ResidentEngine, stop_at
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "stop":
         with Waiting("ending the engine"):
             stopped = asyncio.run(_stop(settings, everyone=arguments.all))
-        print(f"dg-lsp: {stopped} stopped" if stopped else "dg-lsp: no engine is running")
+        show(f"dg-lsp: {stopped} stopped" if stopped else "dg-lsp: no engine is running")
         return 0 if stopped else 1
     with Waiting("asking the engine"):
         found = asyncio.run(_status(settings, everyone=arguments.all))
@@ -116,12 +116,9 @@ async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
 
 def _show(found: list[Status], arguments: argparse.Namespace) -> int:
     for status in found:
-        print(json.dumps(asdict(status)) if arguments.json else _words(status))
+        show(json.dumps(asdict(status)) if arguments.json else _words(status))
     if not found:
-        print(
-            "dg-lsp: no engine is running; the first request starts it, or dg-lsp engine start",
-            file=sys.stderr,
-        )
+        say("no engine is running; the first request starts it, or dg-lsp engine start")
     return 0 if found and all(s.state != "failed" for s in found) else 1
 
 

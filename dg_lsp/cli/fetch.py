@@ -32,6 +32,7 @@ from dg_lsp.checkpoints import (
     similar_to,
 )
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import telling
 from dg_lsp.engine.local import LocalEngine, cache_budget
 from dg_lsp.engine.memory import needed
@@ -206,7 +207,7 @@ def _tell_in_json(text: str) -> None:
     """Print a message as a line of JSON, with the percentage of a text such as "120 of 1117 MB"."""
     found = re.match(r"(\d+) of (\d+) MB", text)
     percent = int(found[1]) * 100 // max(int(found[2]), 1) if found else None
-    print(json.dumps({"say": text.removesuffix("\r"), "percent": percent}), flush=True)
+    show(json.dumps({"say": text.removesuffix("\r"), "percent": percent}))
 
 
 def line_of(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured:

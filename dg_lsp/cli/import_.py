@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dg_lsp.checkpoints import is_hub_name
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import telling
 from dg_lsp.settings import UsageError
 
@@ -43,5 +44,5 @@ def run(arguments: argparse.Namespace) -> int:
         from dg_lsp.training.importing import import_checkpoint
 
         import_checkpoint(arguments.source, arguments.out, about, tell)
-    print(f"Use it with --checkpoint {arguments.out.absolute()}.")
+    show(f"Use it with --checkpoint {arguments.out.absolute()}.")
     return 0

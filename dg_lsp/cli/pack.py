@@ -10,6 +10,7 @@ from typing import Any
 
 from dg_lsp.checkpoints import ABOUT, MANIFEST, CheckpointError, folder_of, pinned, read_about
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import telling
 from dg_lsp.settings import UsageError
 
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         shutil.rmtree(part, ignore_errors=True)
     size = sum(file.stat().st_size for file in to.iterdir())
-    print(f"{to}: {size / 1e9:.1f} GB. --checkpoint {to} uses it.")
+    show(f"{to}: {size / 1e9:.1f} GB. --checkpoint {to} uses it.")
     return 0
 
 

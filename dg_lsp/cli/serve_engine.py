@@ -4,6 +4,7 @@ import argparse
 import os
 
 from dg_lsp.cli.options import add_settings, explain, log_to_stderr, settings_of
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.settings import UsageError, path_of
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         # In a locale that is not UTF-8, a name is still read as UTF-8, as the file is.
         name = os.fsencode(arguments.name).decode("utf-8", "surrogateescape")
-        print(make_token(arguments.tokens, name, [name] if arguments.replace else []))
+        show(make_token(arguments.tokens, name, [name] if arguments.replace else []))
         return 0
     from dg_lsp.serving.team import Listening, run_server
 

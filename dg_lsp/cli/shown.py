@@ -1,16 +1,11 @@
-"""Texts for a terminal, such as names of files: what could control the terminal is made visible."""
+"""Texts for a terminal, and lines of the log: what could control the terminal is made visible."""
 
 import logging
-import re
 import sys
 
-# Characters that control a terminal, end a line, change the direction of text, or are half a character.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+from dg_lsp.text.shown import shown
 
-
-def shown(text: str, kept: str = "") -> str:
-    r"""Return `text` with an escape such as `\x1b` for each character that controls a terminal, except those `kept`."""
-    return _CONTROL.sub(lambda found: found[0] if found[0] in kept else ascii(found[0])[1:-1], text)
+__all__ = ["Formatter", "show", "shown"]
 
 
 def show(text: str, end: str = "\n") -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.shown import show
 from dg_lsp.server.counts import Counts, by, fit, nested, path, read, share
 from dg_lsp.settings import Settings
 
@@ -35,15 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the counts; 1 if there are none."""
     counts, since = read()
     if arguments.json:
-        print(json.dumps({"file": str(path()), "since": since, "counts": nested(counts)}, indent=1))
+        show(json.dumps({"file": str(path()), "since": since, "counts": nested(counts)}, indent=1))
     elif not counts:
-        print(f"Nothing was counted yet in {path()}; an editor with dg-lsp counts as you type.")
+        show(f"Nothing was counted yet in {path()}; an editor with dg-lsp counts as you type.")
     else:
-        print(f"Since {since}, in {path()}:")
-        print("\n".join(_table(counts)))
-        print(_OFF)
+        show(f"Since {since}, in {path()}:")
+        show("\n".join(_table(counts)))
+        show(_OFF)
     if arguments.fit:
-        print(_proposal(counts))
+        show(_proposal(counts))
     return 0 if counts else 1
 
 

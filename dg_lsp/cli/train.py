@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dg_lsp.cli.options import explain, say
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting, telling
 from dg_lsp.settings import Settings, UsageError
 from dg_lsp.text.languages.language import known_languages
@@ -183,9 +184,9 @@ def _adapt(arguments: argparse.Namespace, base: Path) -> int:
     to = str((arguments.export or arguments.out / "export").absolute())
     with Waiting("measuring after the training"):
         after = adapted.scores(to, cases, "then")
-    print(as_text(make_report([*before, *after], Settings(checkpoint=to)) | {"files_skipped": []}))
-    print(adapted.verdict(before, after))
-    print(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
+    show(as_text(make_report([*before, *after], Settings(checkpoint=to)) | {"files_skipped": []}))
+    show(adapted.verdict(before, after))
+    show(f"The adapted checkpoint: {to}. Use it with --checkpoint {to}.")
     return 0
 
 

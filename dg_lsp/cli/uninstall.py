@@ -12,6 +12,7 @@ from pathlib import Path
 from dg_lsp.checkpoints import OFFERED, data_folder, folder_of
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.resident import stop_at
 from dg_lsp.engine.runtime import LOADING, is_of_engine, runtime_directory, sockets
@@ -51,26 +52,26 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or with --yes remove; return the exit code."""
     found = list(_checkpoint(arguments.name) if arguments.name else _folders())
     for kept in found:
-        print(f"{_size(kept) / 1e6:8.1f} MB  {kept.what}: {kept.folder}")
+        show(f"{_size(kept) / 1e6:8.1f} MB  {kept.what}: {kept.folder}")
     with Waiting("asking the editors"):
         plugged = [] if arguments.name else list(_plugged())
     for plugin in plugged:
-        print(f"             plug-in: {plugin.place}")
+        show(f"             plug-in: {plugin.place}")
     if not found and not plugged:
-        print("dg-lsp has written nothing on this machine.")
+        show("dg-lsp has written nothing on this machine.")
     elif not arguments.yes:
-        print("Nothing was removed. --yes removes all of this.")
+        show("Nothing was removed. --yes removes all of this.")
     else:
         with Waiting("removing"):
             # An engine has the files of its checkpoint open.
             asyncio.run(_stop_engines())
             for plugin in plugged:
-                print(plugin.remove())
+                show(plugin.remove())
             for kept in found:
                 _remove(kept)
-        print("All of this is removed.")
+        show("All of this is removed.")
     if not arguments.name:
-        print(_last_step())
+        show(_last_step())
     return 0
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from dg_lsp.cli.shown import shown
+from dg_lsp.cli.shown import show, shown
 
 _REPAINTS = 4  # a second
 _PAUSE = 10.0  # seconds between two passing messages in a file
@@ -82,7 +82,7 @@ def telling(what: str) -> Iterator[Callable[[str], None]]:
             passing, now = text.endswith("\r"), time.monotonic()
             line.say(text.removesuffix("\r"))
             if not passing or (not line.moves and now - printed >= _PAUSE):
-                print(text.removesuffix("\r"), flush=True)
+                show(text.removesuffix("\r"))
                 printed = now if passing else printed
 
         yield tell

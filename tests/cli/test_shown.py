@@ -1,5 +1,6 @@
 """Names of files and words of other programs in a terminal: nothing of them controls it."""
 
+import ast
 import io
 import logging
 import os
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import dg_lsp
 from dg_lsp.cli.bot import Tried, _words
 from dg_lsp.cli.doctor import Finding, _line
 from dg_lsp.cli.main import main
 from dg_lsp.cli.options import say
-from dg_lsp.cli.shown import Formatter, show, shown
+from dg_lsp.cli.shown import Formatter, show
 from dg_lsp.cli.trial import Ran
+from dg_lsp.text.shown import sentence, shown
 
 CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028, 0x200F, 0xD800)]
 EVIL = "a\x1b]0;title\x07\x15touch x\n\x9b31m\u202eb"
@@ -25,6 +28,32 @@ def test_a_control_character_is_shown_as_its_escape_and_all_else_as_it_is() -> N
     assert not {*shown("".join(CONTROLS))} & {*CONTROLS}
     assert shown("é日 ok\u200d\t", "\t") == "é日 ok\u200d\t"
     assert shown("\x1b[1m") == "\\x1b[1m"
+
+
+def test_a_sentence_is_one_line_whose_middle_is_left_out_if_it_is_very_long() -> None:
+    assert sentence("no file\r\n   a\x1b\tb  ") == "no file a\\x1b\\tb  "
+    long = sentence("begins " + "x" * 5_000 + " ends")
+    assert long.startswith("begins ") and long.endswith(" ends") and len(long) == 1_000
+
+
+def printed(path: Path) -> list[str]:
+    """Return what a module prints without `show`, except constants and what `shown` returns."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    names = [
+        call for call in calls if ast.unparse(call.func) in ("print", "sys.stdout.write", "sys.stderr.write")
+    ]
+    values = [value for call in names for value in call.args if not isinstance(value, ast.Constant)]
+    texts = [
+        part for value in values for part in (value.values if isinstance(value, ast.JoinedStr) else [value])
+    ]
+    said = [ast.unparse(text) for text in texts if not isinstance(text, ast.Constant)]
+    return [text for text in said if not text.lstrip("f'{").startswith("shown(")]
+
+
+def test_no_module_prints_what_controls_a_terminal() -> None:
+    root = Path(dg_lsp.__file__).parent
+    found = {str(path.relative_to(root)): said for path in root.rglob("*.py") if (said := printed(path))}
+    assert not found
 
 
 def is_harmless(text: str) -> bool:

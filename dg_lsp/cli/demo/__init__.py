@@ -15,6 +15,7 @@ from dg_lsp.checkpoints import better_than
 from dg_lsp.cli.fill import add_engine, engine_of
 from dg_lsp.cli.options import explain, settings_of
 from dg_lsp.cli.screen import Screen, screen_of, visible
+from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.choice import room_for
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
@@ -54,16 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fill and show; return the exit code."""
     source = (resources.files("dg_lsp.cli.demo") / "dogs.txt").read_text(encoding="utf-8")
-    print(_WORDS, flush=True)
+    show(_WORDS)
     filled, same, count = asyncio.run(_fill_all(list(cuts(source)), arguments))
-    print(f"\n{filled} of {count} gaps were filled, {same} of them as they were.")
-    print(
+    show(f"\n{filled} of {count} gaps were filled, {same} of them as they were.")
+    show(
         "Next, in your editor: dg-lsp editor install vscode, or nvim; then dg-lsp doctor --editor vscode, or nvim"
     )
     settings = settings_of(arguments)
     if better := better_than(settings.checkpoint, partial(room_for, settings=settings)):
-        print(f"Better fills: {better}")
-    print("With a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
+        show(f"Better fills: {better}")
+    show("With a file of your own: dg-lsp fill FILE::function, or dg-lsp trace FILE:LINE:COLUMN")
     return 0 if filled else 1
 
 
@@ -86,15 +87,15 @@ async def _fill_all(todo: list[Cut], arguments: argparse.Namespace) -> tuple[int
             screen = screen_of(document, gap)
             with closing(screen), Waiting(f"filling a gap, {gap.kind.replace('_', ' ')}") as line:
 
-                def show(draft: Draft, screen: Screen = screen, line: Waiting = line) -> None:
+                def repaint(draft: Draft, screen: Screen = screen, line: Waiting = line) -> None:
                     # Where nothing can be repainted, a picture of each step would fill pages.
                     if screen.moves and draft.runs:
                         line.stop()
                         screen.show(draft)
 
-                outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=show))
+                outcome = await fill_gap(engine, document, gap, settings, FillOptions(show=repaint))
             text = filling_of(cut, document, outcome)
-            print(summary_of(cut, gap, outcome, text), end="\n\n" if screen.moves else "\n", flush=True)
+            show(summary_of(cut, gap, outcome, text), end="\n\n" if screen.moves else "\n")
             filled += outcome.edit is not None
             same += text == cut.was
     finally:

@@ -368,7 +368,7 @@ class Conversation(LanguageServerProtocol):
 
     def _send_data(self, data: Any) -> None:
         """Send one message. pygls logs its text, and reports a failure with another message."""
-        plain = self._converter.unstructure(data)
+        plain = envelope.readable(self._converter.unstructure(data))
         body = json.dumps(plain, default=self._serialize_message, allow_nan=False, separators=(",", ":"))
         if self.writer is not None:
             self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body.encode("ascii")))

@@ -16,9 +16,18 @@ from lsprotocol.types import CodeActionKind, ErrorCodes, ProgressToken
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import default_converter
 
+from dg_lsp.text.shown import sentence
+
 MsgId = int | str
 
 _SHOWN_PATHS = 5
+# The members of messages whose texts are compared, inserted or sent back; all others may be shown.
+_EXACT = frozenset(
+    (
+        *("method", "id", "token", "capabilities", "registerOptions", "command", "arguments", "data"),
+        *("uri", "files", "text", "newText", "insertText", "others", "further", "runs"),
+    )
+)
 # Bytes that are read in one go, in which no other thread runs: some 20 ms.
 _AT_ONCE = 1 << 20
 
@@ -74,6 +83,20 @@ def parse_message(data: bytes) -> Message:
     elif known is None:
         raise Refusal(ErrorCodes.InvalidRequest, "the message has neither a method nor an id")
     return Message(known, method, body)
+
+
+def readable(message: Any, name: str = "") -> Any:
+    """Return a JSON value to be sent with each text that may be shown as one line, which controls nothing there.
+
+    name: that of the member whose value it is.
+    """
+    if name in _EXACT:
+        return message
+    if isinstance(message, str):
+        return sentence(message)
+    if isinstance(message, dict):
+        return {key: readable(one, key) for key, one in message.items()}
+    return [readable(one, name) for one in message] if isinstance(message, list | tuple) else message
 
 
 def read_params(converter: Any, message_type: type[Any] | None, body: dict[str, Any]) -> Any:
