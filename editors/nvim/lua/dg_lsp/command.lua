@@ -45,7 +45,7 @@ local function stats()
     local lines = vim.split(vim.trim(done.stdout .. done.stderr), "\n")
     vim.lsp.util.open_floating_preview(lines, "", { border = "rounded", focus_id = "dg_lsp.stats", wrap = false })
   end
-  local started, why = pcall(vim.system, command, { text = true, cwd = server.away }, vim.schedule_wrap(open))
+  local started, why = pcall(server.run, command, vim.schedule_wrap(open))
   if not started then
     say(tostring(why))
   end

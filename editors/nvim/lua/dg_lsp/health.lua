@@ -43,7 +43,7 @@ local function check_program()
   local words = vim.list_slice(command, 1, #command)
   if words[#words] == "--stdio" then
     words[#words] = "--version"
-    local answer = vim.system(words, { text = true, cwd = server.away }):wait(PATIENCE * 2)
+    local answer = server.run(words):wait(PATIENCE * 2)
     if answer.code == 0 then
       vim.health.ok("version: " .. vim.trim(answer.stdout))
     else

@@ -119,6 +119,15 @@ local function ended(code, signal)
   say(why, vim.log.levels.WARN)
 end
 
+--- Start a program of ours; no folder of a workspace is its own. No other function of this plug-in starts one, except
+--- `start` below.
+---@param words string[]
+---@param on_exit? fun(done: vim.SystemCompleted)
+---@return vim.SystemObj
+function M.run(words, on_exit)
+  return vim.system(words, { text = true, cwd = M.away }, on_exit)
+end
+
 --- Start the server. Its end is reported here, so Neovim's own message about it is left out.
 ---@param dispatchers table
 ---@return table
