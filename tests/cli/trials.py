@@ -22,11 +22,31 @@ from pathlib import Path
 
 SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 # What the scripted engine writes first into each stub.
-FILL = "return None"
+FILL, STUB = "return None", "raise NotImplementedError"
 STUBS = "".join(
     f'def stub_{n}(a):\n    """Return a."""\n    raise NotImplementedError\n\n\n' for n in range(3)
 )
 TEXT = "# the top\n" + STUBS + "".join(f"NUMBER_{n} = {n}\n" for n in range(600))
+# Two tests of each stub, of which its fill passes one: it is partial, and stays until the end.
+TESTS = """import sys, time
+sys.path.insert(0, ".")
+sys.dont_write_bytecode = True
+import shop
+cases = []
+for name in ("stub_0", "stub_1", "stub_2"):
+    for wanted in (None, 1):
+        how = ""
+        try:
+            if getattr(shop, name)(1) != wanted:
+                how = "<failure>another value</failure>"
+        except Exception as error:
+            how = f"<failure>{type(error).__name__}</failure>"
+        cases.append(f'<testcase classname="shop" name="test_{name}[{wanted}]">{how}</testcase>')
+with open(sys.argv[1], "w") as file:
+    file.write(f"<testsuite>{''.join(cases)}</testsuite>")
+time.sleep(0.1)
+sys.exit(1)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +66,10 @@ class Bot:
 
 
 @contextmanager
-def bot(folder: Path, command: str, *, limit: int = 0, name: str = "shop.py") -> Iterator[Bot]:
-    """Start a bot on the file `name` of `folder`. limit: bytes that it may write to one file, 0 for any."""
-    log = folder.parent / f"{folder.name}.log"
-    start = [sys.executable, "-m", "dg_lsp", "bot", name, "--tries", "1", "--keep-if", command]
+def bot(folder: Path, command: str, *more: str, limit: int = 0) -> Iterator[Bot]:
+    """Start a bot on the file shop.py of `folder`. limit: bytes that it may write to one file, 0 for any."""
+    log, name = folder.parent / f"{folder.name}.log", "shop.py"
+    start = [sys.executable, "-m", "dg_lsp", "bot", name, "--tries", "1", "--keep-if", command, *more]
     if limit:
         code = (
             "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2); "
@@ -71,8 +91,17 @@ def killed(folder: Path, choose: random.Random) -> list[str]:
     path.write_text(TEXT)
     pids = folder.parent / f"{folder.name}.pids"
     pids.touch()
-    with bot(folder, f"echo $$ >> {pids}; sleep 0.2; false") as one:
-        time.sleep(choose.uniform(0.3, 2.2))
+    # In every second run the fills of earlier stubs stay while later ones are tried.
+    command, more, runs, longest = "sleep 0.2; false", list[str](), 0, 2.2
+    if choose.random() < 0.5:
+        run, report = (folder.parent / f"{folder.name}.{ending}" for ending in ("py", "xml"))
+        run.write_text(TESTS)
+        command, more = f"{sys.executable} {run} {report}", ["--report", str(report)]
+        runs, longest = choose.randrange(1, 8), 0.7
+    with bot(folder, f"echo $$ >> {pids}; {command}", *more) as one:
+        while one.process.poll() is None and len(pids.read_text().split()) < runs:
+            time.sleep(0.005)
+        time.sleep(choose.uniform(0 if runs else 0.3, longest))
         one.process.send_signal(how)
         if choose.random() < 0.3:
             time.sleep(choose.uniform(0, 0.02))
@@ -185,21 +214,37 @@ def _save(path: Path, text: str, *, in_place: bool) -> None:
 
 
 def _explained(folder: Path, path: Path, words: str) -> list[str]:
-    """Return what is wrong if neither the file has its text, nor a copy that the next run names."""
-    texts = [other for other in folder.glob(".*-before") if other.read_text() == TEXT]
-    cut = [other for other in folder.glob(".*-before") if other.read_text() != TEXT]
-    wrong = [f"{words}: {other.name} is cut" for other in cut]
-    if path.read_text() == TEXT and not texts:
-        return wrong
-    with bot(folder, "true") as one:
-        one.in_time()
-    if not texts:
+    """Return what is wrong if neither the file has its text, nor a copy that a next run names.
+
+    Somebody does what the messages say until there is no copy: puts the text from before back, or compares.
+    """
+    wrong = [
+        f"{words}: {copy.name} is cut" for copy in _copies(folder) if _unfilled(copy.read_text()) != TEXT
+    ]
+    for _ in range(3):
+        copies = _copies(folder)
+        if not copies:
+            break
+        now = path.read_text()
+        with bot(folder, "false") as one:
+            one.in_time()
+        named = [copy for copy in copies if str(copy) in one.said]
+        if not named:
+            return [*wrong, f"{words}: nobody names {copies}: {one.said}"]
+        if now != TEXT and "untested fill" not in one.said and named[0].read_text() != now:
+            wrong.append(f"{words}: a fill without a word: {one.said}")
+        named[0].replace(path)
+    if path.read_text() != TEXT:
         wrong.append(f"{words}: the text is gone")
-    elif str(texts[0]) not in one.said:
-        wrong.append(f"{words}: nobody names the copy: {one.said}")
-    if path.read_text() != TEXT and "untested fill" not in one.said:
-        wrong.append(f"{words}: a fill without a word: {one.said}")
     return wrong
+
+
+def _copies(folder: Path) -> list[Path]:
+    return sorted(folder.glob(".*.dg-lsp-*"))
+
+
+def _unfilled(text: str) -> str:
+    return text.replace(FILL, STUB)
 
 
 def _lives(pid: int) -> bool:
