@@ -1,6 +1,7 @@
 """The Engine protocol and its errors: all that the filling of a gap knows of whatever runs a model."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,15 +42,17 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The engine `inner`, which gets a request only if `check`, called at that moment, raises nothing."""
+    """The engine `inner`, which gets a request only if `check`, called right before, raises nothing."""
 
     inner: Engine
-    check: Callable[[], None]
+    check: Callable[[], Awaitable[None]]
 
-    def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
-        """Return what the inner engine yields; raise what `check` raises."""
-        self.check()
-        return self.inner.infill(request)
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield what the inner engine yields; raise what `check` raises."""
+        await self.check()
+        async with aclosing(self.inner.infill(request)) as answers:
+            async for answer in answers:
+                yield answer
 
     async def close(self) -> None:
         """Close the inner engine."""

@@ -72,7 +72,7 @@ class Refusals:
         That is where links in their names lead, and the state of git's rules if `settings` ask for git. What changes
         meanwhile `reason` reads by itself.
         """
-        globs, changes, now = settings.exclude, self._changes, time.monotonic()
+        globs, changes = settings.exclude, self._changes
         new = [uri for uri in uris if uri not in self._excluded]
         places = {_path(uri).parent for uri in uris} if settings.exclude_ignored else set()
         old = [folder for folder in places if folder.is_absolute() and not self._is_fresh(folder)]
@@ -83,6 +83,8 @@ class Refusals:
         stamps = await run(lambda: {folder: rules_stamp(folder) for folder in old})
         if changes == self._changes:
             self._keep_globs(found)
+        # From now on, since a slow disk would otherwise be read again by `reason`, on the event loop.
+        now = time.monotonic()
         for folder, stamp in stamps.items():
             self._keep_stamp(folder, now, stamp)
 

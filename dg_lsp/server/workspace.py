@@ -194,8 +194,9 @@ class Workspace:
             if reason := self.refusals.reason(one, its, self.settings, folders):
                 raise NoGap(reason)
 
-    def still_permit(self, document: Document, settings: Settings) -> None:
+    async def still_permit(self, document: Document, settings: Settings) -> None:
         """Raise NoGap if `document`, read with `settings`, may not be filled any more, or less of other files."""
+        await self.git_answered(document.uri)
         if is_stricter(self.settings, settings):
             raise NoGap("the settings have changed meanwhile; try again")
         self.permit(document.uri, document.language)

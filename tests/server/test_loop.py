@@ -96,7 +96,7 @@ def ghost(msg_id: str, line: int, uri: str = URI) -> Message:
 MOVED = {"oldUri": "file:///w/a/old.py", "newUri": "file:///w/b/new.py"}
 SENT: dict[str, list[Message]] = {
     "8,000 deleted files": [files(8_000, 3)],
-    "20,000 changed files": [files(20_000, 2)],
+    "250,000 changed files": [files(250_000, 2)],
     "8,000 renamed files": [
         notification("workspace/didRenameFiles", {"files": [MOVED] * 8_000}),
         notification("workspace/didDeleteFiles", {"files": [{"uri": MOVED["oldUri"]}] * 8_000}),

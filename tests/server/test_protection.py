@@ -1,6 +1,8 @@
 """Laws 12 and 14: settings that protect are known before text is read, are never lost, and no workspace lifts one."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from dg_lsp.engine.choice import Model
 from dg_lsp.engine.scripted import open_scripted
+from dg_lsp.server import refusals
 from dg_lsp.server import session as session_module
 from dg_lsp.server import workspace as workspace_module
 from dg_lsp.server.handlers import lifecycle
@@ -416,6 +419,45 @@ def test_what_git_ignores_later_is_sent_no_more(by: str, place: str, told: bool,
         await editor.close()
 
     run(work)
+
+
+def test_the_files_of_gits_rules_are_never_read_on_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may be slow, and the loop must not wait for it."""
+    read = list[str]()
+
+    def slowly(folder: Path) -> int:
+        read.append(threading.current_thread().name)
+        time.sleep(0.03)
+        return rules_stamp(folder)
+
+    monkeypatch.setattr(refusals, "rules_stamp", slowly)
+    write(tmp_path / "own.py", OWN)
+
+    async def work() -> None:
+        editor = Editor(Settings(checkpoint="scripted"))
+        await editor.start({"excludeIgnored": True}, folders=(tmp_path.as_uri(),))
+        own = (tmp_path / "own.py").as_uri()
+        await opened(editor, own)
+        for version in range(2, 5):
+            assert await editor.ghost(own, version - 2, 9)
+            await asyncio.sleep(0.02)
+            about, at = {"uri": own, "version": version}, {"line": 0, "character": 0}
+            change = {"range": {"start": at, "end": at}, "text": "y = 1\n"}
+            await editor.tell("textDocument/didChange", {"textDocument": about, "contentChanges": [change]})
+            await asyncio.sleep(0.02)
+            place = {"textDocument": {"uri": own}, "range": {"start": at, "end": at}}
+            await editor.ask("textDocument/codeAction", {**place, "context": {"diagnostics": []}})
+            await asyncio.sleep(0.02)
+            await editor.ask("dg-lsp/nextEdit", {"textDocument": {"uri": own}, "position": at})
+            target = {"command": "dg-lsp.fill", "arguments": [{"uri": own, "position": at}]}
+            await editor.ask("workspace/executeCommand", target)
+            await editor.ask("dg-lsp/status", {"uri": own})
+        await editor.close()
+
+    run(work)
+    assert len(read) > 5 and threading.main_thread().name not in read, read
 
 
 def test_each_file_that_says_what_git_ignores_is_looked_at(

@@ -1,11 +1,13 @@
 """Documents that are opened, changed and closed; files and folders of the workspace that change."""
 
 import asyncio
+from collections.abc import Sequence
 
 from lsprotocol import types
 
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.handlers.inline_completion import look_ahead
+from dg_lsp.server.project import Project
 from dg_lsp.server.rpc.protocol import changes_of
 
 _MANY = 50  # files or changes of one notification that are looked at on the event loop
@@ -36,6 +38,7 @@ async def did_change(context: Context, params: types.DidChangeTextDocumentParams
     )
     # Nothing was shown in a large document that is not read yet.
     if not context.workspace.documents.is_unread(uri):
+        await context.workspace.git_answered(uri)
         look_ahead(context, uri)
 
 
@@ -59,10 +62,14 @@ async def did_change_files(context: Context, params: types.DidChangeWatchedFiles
     """Read the files that have changed again, and drop those that are gone; a rename is one of each."""
     # A link may lead elsewhere now.
     context.workspace.refusals.forget_globs()
-    project, changed = context.workspace.project, [change.uri for change in params.changes]
-    deleted = [change.uri for change in params.changes if change.type == types.FileChangeType.Deleted]
-    if len(changed) > _MANY:
+    project, changes = context.workspace.project, params.changes
+    if len(changes) > _MANY:
         # Meanwhile no text of a file that is not on disk any more is used.
-        await asyncio.to_thread(project.changed, changed, deleted)
+        await asyncio.to_thread(_tell, project, changes)
     else:
-        project.changed(changed, deleted)
+        _tell(project, changes)
+
+
+def _tell(project: Project, changes: Sequence[types.FileEvent]) -> None:
+    deleted = [change.uri for change in changes if change.type == types.FileChangeType.Deleted]
+    project.changed([change.uri for change in changes], deleted)

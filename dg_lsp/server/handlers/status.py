@@ -10,7 +10,10 @@ from dg_lsp.text.messages import Status
 async def status(context: Context, params: Any = None) -> dict[str, Any]:
     """Return the object that docs/clients.md describes, for a document if `params` name one."""
     uri = params.get("uri") if isinstance(params, dict) else None
-    off = context.workspace.off(uri) if isinstance(uri, str) else ""
+    off = ""
+    if isinstance(uri, str):
+        await context.workspace.git_answered(uri)
+        off = context.workspace.off(uri)
     try:
         found = await context.session.status()
     except EngineError as error:
