@@ -6,7 +6,7 @@
 
 A text of 1 to 8 lines is taken out of a file, the rest of which stays, and ghost text is asked for: `empty`, unasked on
 the empty line of a statement; `word`, after its first word; `header`, on the empty line of a block, or between two
-brackets; `key`, by key on the empty line. `--raw` asks the network itself at the same places. Packages that are
+brackets; `key`, by key on the empty line; `rest`, unasked where all further statements of a block are gone. `--raw` asks the network itself at the same places. Packages that are
 missing in SOURCES are fetched into it; nothing of them is run.
 """
 
@@ -29,8 +29,8 @@ from benchmarks.blocks.sources import SETS, SUFFIXES, fetch, files, packages
 from benchmarks.blocks.wire import Answer
 from benchmarks.server import stop_all
 
-SITUATIONS = ("empty", "word", "header", "key")
-_FORMS = {"header": ("block", "brackets")}
+SITUATIONS = ("empty", "word", "header", "key", "rest")
+_FORMS = {"header": ("block", "brackets"), "rest": ("rest",)}
 
 
 def chosen(given: argparse.Namespace, language: str, situation: str) -> list[Place]:
@@ -52,7 +52,7 @@ def asked(
     if given.raw:
         return raw.answers(found, situation, given.checkpoint)
     options = {} if given.deadline == "usual" else {"ghostDeadline": 0}
-    return wire.answers(found, situation, given.checkpoint, options)
+    return wire.answers(found, situation, given.checkpoint, options, given.look)
 
 
 def measure(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -67,10 +67,11 @@ def measure(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
                     "form": place.form,
                     "place": f"{place.root.name} {place.name}",
                     "truth": truth,
-                    "offered": answer.text,
+                    "offered": answer.grown or answer.text,
+                    "at once": answer.text,
                     "seconds": round(answer.seconds, 3),
                     "why": answer.why,
-                    **asdict(score(answer.text, truth)),
+                    **asdict(score(answer.grown or answer.text, truth)),
                 }
                 print(json.dumps(record), flush=True)
                 yield record
@@ -104,7 +105,7 @@ def _report(given: argparse.Namespace, cases: Sequence[dict[str, Any]]) -> dict[
         {"situation": situation, "language": language, **row.record()}
         for (situation, language), row in rows(cases).items()
     ]
-    about = {name: getattr(given, name) for name in ("checkpoint", "set", "seed", "deadline")}
+    about = {name: getattr(given, name) for name in ("checkpoint", "set", "seed", "deadline", "look")}
     name = f"{given.checkpoint}{', raw' if given.raw else ''}"
     return {"asked": name, **about, "load": os.getloadavg()[0], "rows": numbers, "cases": list(cases)}
 
@@ -119,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", choices=SETS, default="fit", help="`new` is for what is reported")
     parser.add_argument("--deadline", choices=("usual", "none"), default="usual")
+    parser.add_argument("--look", type=float, default=0.0, help="seconds in which shown text may grow")
     parser.add_argument("--raw", action="store_true", help="ask the network itself")
     parser.add_argument("--report", type=Path, help="also write the numbers and each place to this file")
     parser.add_argument(

@@ -1,6 +1,6 @@
-"""Places in real files: a statement, the body of a block, or the lines between two brackets is taken out.
+"""Places in real files: a statement, the body or the rest of a block, or the lines between two brackets is taken out.
 
-The rest of the file stays. A statement has 2 to 8 lines, a body 1 to 8, and what is between brackets 2 to 8.
+The rest of the file stays. A body has 1 to 8 lines, all others 2 to 8; the rest of a block is several statements.
 """
 
 import random
@@ -33,7 +33,7 @@ _CLOSERS = (")", "]", "}")
 class Place:
     """A text that was taken out of a file.
 
-    form: "statement", "block" or "brackets". above: the text up to the end of the line above. indent: the white space
+    form: "statement", "block", "rest" or "brackets". above: the text up to the end of the line above. indent: the white space
     before the cursor. below: the text after the cursor's line, from its line end on.
     """
 
@@ -74,6 +74,7 @@ def spans(text: str, language: str) -> list[Span]:
     lines = text.split("\n")
     captures = load_language(language).captures(root)
     found = [_statement(node, lines) for node in captures.get("statement", [])]
+    found += [_rest(node, lines) for node in captures.get("statement", [])]
     found += [_block(node, lines) for node in captures.get("block.body", [])]
     for name in ("arguments", "collection"):
         found += [_brackets(node, lines) for node in captures.get(name, [])]
@@ -90,6 +91,17 @@ def _statement(node: Node, lines: Sequence[str]) -> Span | None:
     if defines or not alone or rest not in (b"", b";") or not 2 <= last - first + 1 <= MOST:
         return None
     return Span("statement", first, last)
+
+
+def _rest(node: Node, lines: Sequence[str]) -> Span | None:
+    """Return the Span from a statement after another one up to the last one of their block."""
+    last = node.parent.named_children[-1] if node.parent else node
+    alone = not lines[node.start_point.row][: node.start_point.column].strip() and node.start_point.column
+    if node.prev_named_sibling is None or last == node or not alone:
+        return None
+    if not 2 <= last.end_point.row - node.start_point.row + 1 <= MOST:
+        return None
+    return Span("rest", node.start_point.row, last.end_point.row)
 
 
 def _block(node: Node, lines: Sequence[str]) -> Span | None:

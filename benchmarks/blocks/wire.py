@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.blocks.places import Place
 from benchmarks.server import inline, opened, server, status
-from tests.server.wire import Wire, notification
+from tests.server.wire import NoMessage, Wire, notification
 
 _PATIENCE = 300.0  # seconds
 _INDEXED = 1.0  # seconds in which the other files of a package are read
@@ -17,30 +17,38 @@ _INVOKED, _AUTOMATIC = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The text offered after the cursor, the seconds that it took, and why there is none."""
+    """The text offered after the cursor, the seconds that it took, and why there is none.
+
+    grown: the text after it was looked at for a while.
+    """
 
     text: str
     seconds: float
     why: str = ""
+    grown: str = ""
 
 
 def answers(
-    places: Sequence[Place], situation: str, checkpoint: str, options: dict[str, Any]
+    places: Sequence[Place], situation: str, checkpoint: str, options: dict[str, Any], look: float = 0.0
 ) -> Iterator[tuple[Place, Answer]]:
     """Yield the answer at each of `places`; a server is started for each package, with the settings `options`.
 
-    No answer comes from what was offered in another situation, as each has servers of its own.
+    look: seconds that ghost text is looked at, while it grows. No answer comes from what was offered in another situation, as each has servers of its own.
     """
     ordered = sorted(places, key=lambda place: str(place.root))
     for root, group in groupby(ordered, key=lambda place: place.root):
         folder = {"uri": root.as_uri(), "name": root.name}
         wire = server(
-            checkpoint, rootUri=folder["uri"], workspaceFolders=[folder], initializationOptions=options
+            checkpoint,
+            rootUri=folder["uri"],
+            workspaceFolders=[folder],
+            initializationOptions=options,
+            capabilities={"experimental": {"dgLsp": {"grows": True}}},
         )
         try:
             for number, place in enumerate(group):
                 session = _Session(wire, place, f"{situation} {number}")
-                yield place, session.answer(situation, settle=_INDEXED if not number else 0.0)
+                yield place, session.answer(situation, look, settle=_INDEXED if not number else 0.0)
         finally:
             wire.__exit__()
 
@@ -52,11 +60,12 @@ class _Session:
         self._wire, self._place, self._name = wire, place, name
         self._uri, self._version, self._line = place.path.as_uri(), 1, place.above.count("\n")
 
-    def answer(self, situation: str, settle: float) -> Answer:
-        """Return the answer in a situation.
+    def answer(self, situation: str, look: float, settle: float) -> Answer:
+        """Return the answer in a situation, and what it becomes while one looks at it for `look` seconds.
 
         1. Open the file as it is before Enter, and ask at the end of the line above, as an editor does after its last
-        key.  2. Type the line end, the indent, and the word.  3. Ask, and time the answer.
+        key.  2. Type the line end, the indent, and the word.  3. Ask, and time the answer.  4. Ask again as often as the
+        server says that the text has got longer.
         """
         place, wire = self._place, self._wire
         # 1.
@@ -76,11 +85,28 @@ class _Session:
         kind = _INVOKED if situation == "key" else _AUTOMATIC
         reply = self._ask(self._line + 1, len(typed), kind, "measured")
         taken = time.perf_counter() - began
-        items = (reply.get("result") or {}).get("items", [])
-        text = inserted(place.above + "\n" + typed, place.below, items[0]) if items else ""
+        text = grown = self._text(typed, reply)
         last = status(wire)["last"] or {}
+        # 4.
+        until, count = time.monotonic() + look, 0
+        while text and look and self._has_grown(until):
+            count += 1
+            grown = self._text(typed, self._ask(self._line + 1, len(typed), _AUTOMATIC, f"grown {count}"))
         wire.send(notification("textDocument/didClose", {"textDocument": {"uri": self._uri}}))
-        return Answer(text, taken, "" if text else last.get("why", ""))
+        return Answer(text, taken, "" if text else last.get("why", ""), grown)
+
+    def _text(self, typed: str, reply: dict[str, Any]) -> str:
+        """Return the text that `reply` offers after what was `typed`."""
+        items = (reply.get("result") or {}).get("items", [])
+        return inserted(self._place.above + "\n" + typed, self._place.below, items[0]) if items else ""
+
+    def _has_grown(self, until: float) -> bool:
+        """Return whether the server says so before the moment `until`."""
+        try:
+            self._wire.until("dg-lsp/grown", max(until - time.monotonic(), 0.01))
+        except NoMessage:
+            return False
+        return True
 
     def _ask(self, line: int, column: int, kind: int, name: str) -> dict[str, Any]:
         about = inline(line, column, kind, self._uri)

@@ -2,7 +2,8 @@
 
 It follows the protocol `filling.engine.Engine` and has no model. Its name as a checkpoint is `scripted`, or
 `scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold a word of CHANCES, and
-writes the text behind SAYS in the lines above, or the rest of it.
+writes the text behind SAYS in the lines above, or the rest of it. Below text that is shown it writes the next of the
+lines behind THEN.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ _LINES = ("None", "True", "False", "0")
 # Words that a line of a test's file may hold before the gap, and the chances that a fill then has.
 CHANCES = {"unsure": 0.12, "doubtful": 0.04}
 # A comment above the gap that holds the text to write, with END for a line's end: `# says: total = 1⏎return total`.
-SAYS, END = "says: ", "⏎"
+SAYS, THEN, END = "says: ", "then: ", "⏎"
 
 
 class ScriptedEngine:
@@ -77,6 +78,8 @@ def open_scripted(name: str) -> ScriptedEngine:
 
 
 def _scripted(request: Infill) -> Fill:
+    if request.shown:
+        return _below(request)
     known: tuple[str, ...] = _BODIES if request.kind not in PARTS else _LINES
     if rest := _said(request):
         known = (rest,)
@@ -92,7 +95,21 @@ def _scripted(request: Infill) -> Fill:
     # A body has the line of its header above it.
     lines = re.split(r"[\r\n]", request.prefix)[-1 if request.kind in PARTS else -2 :]
     chance = next((share for word, share in CHANCES.items() if word in " ".join(lines)), None)
-    return Fill(texts[0], steps=1, reason="stable", others=others, further=further, chance=chance)
+    grows = THEN in request.prefix
+    return Fill(
+        texts[0], steps=1, reason="stable", others=others, further=further, chance=chance, grows=grows
+    )
+
+
+def _below(request: Infill) -> Fill:
+    """Return the text that `request` shows with the next line of those that belong below it."""
+    lines = request.prefix.rpartition(THEN)[2].split("\n")[0].split(END)
+    line = next((one for one in lines if one not in request.shown), "")
+    if not line:
+        return Fill("", parses=False, refusal="nothing more belongs below the text")
+    head = request.prefix.split("\n")[-1]
+    lead = "\n" + head[: len(head) - len(head.lstrip())]
+    return Fill(request.shown + lead + line, steps=1, reason="stable", chance=request.chance, grows=True)
 
 
 def _said(request: Infill) -> str:

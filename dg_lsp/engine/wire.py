@@ -15,7 +15,7 @@ from dg_lsp.settings import RANGES
 from dg_lsp.text.languages.language import knows
 from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
 
-WIRE = 13  # version of this format; part of the socket's name
+WIRE = 14  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 # The bounds of an Infill that comes from a client. An editor stays far below them: they keep one client from taking the
@@ -31,6 +31,7 @@ _TEXTS = {
     "window": 1_000,
     "like": 256 << 10,
     "start": 256 << 10,
+    "shown": 256 << 10,
 }
 # Items of the fields that are lists, and characters of all texts of one: gaps of a function, half words, files,
 # candidates, lines.
@@ -170,6 +171,7 @@ def _numbers(request: Infill) -> Iterator[tuple[str, float, tuple[float, float]]
         yield name, getattr(request, name), RANGES[name][:2]
     yield "deadline", request.deadline or 0, RANGES["deadline"][:2]
     yield "noised", request.noised, (0, 1)
+    yield "chance", request.chance, (0, 1)
     for one in request.retrieved:
         for value in (one.before, one.behind, one.count):
             yield "retrieved", value, (0, _COUNT)

@@ -88,6 +88,15 @@ async def fill_gap(
     except NoGap as error:
         return Outcome(gap, Fill(""), None, str(error))
     # 2.
+    fill = await answer_of(engine, request, options)
+    # 3.
+    with spending(budget):
+        outcome = await asyncio.to_thread(finish, document, gap, fill)
+    return replace(outcome, files=files)
+
+
+async def answer_of(engine: Engine, request: Infill, options: FillOptions) -> Fill:
+    """Return the engine's Fill of `request`; show its Drafts."""
     fill: Fill | None = None
     async with aclosing(engine.infill(request)) as events:
         async for event in events:
@@ -97,10 +106,7 @@ async def fill_gap(
                 options.show(event)
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
-    # 3.
-    with spending(budget):
-        outcome = await asyncio.to_thread(finish, document, gap, fill)
-    return replace(outcome, files=files)
+    return fill
 
 
 def to_line_end(document: Document, gap: Gap) -> Gap:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from dg_lsp.filling.fill import Outcome
 from dg_lsp.text.documents.document import LINE_END, Document
-from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.text.gaps.gap import Edit, Gap
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill
 from dg_lsp.text.syntax.lexer import leading, line_start, newline_at
@@ -16,8 +17,8 @@ _BLANKS, _CLOSING = b" \t\f", b")]}\"'`"
 class Offer:
     """The texts, likeliest first, that may replace the bytes [start, end) of `data`, the text of the document `uri`.
 
-    fill: that of the first text. files: the uris of the files that it was found in. Offers live long, so they keep no
-    Document, whose history holds trees.
+    fill: that of the first text. files: the uris of the files that it was found in. gap: the one that was filled.
+    Offers live long, so they keep no Document, whose history holds trees.
     """
 
     uri: str
@@ -27,6 +28,16 @@ class Offer:
     texts: tuple[str, ...]
     fill: Fill | None = None
     files: tuple[str, ...] = ()
+    gap: Gap | None = None
+
+
+def offer_of(document: Document, outcome: Outcome) -> Offer | None:
+    """Return the texts of `outcome`, which fills a gap of `document`, as an Offer; None if it has none."""
+    if outcome.edit is None:
+        return None
+    texts = tuple(edit.text for edit in (outcome.edit, *outcome.others))
+    place = outcome.edit.start, outcome.edit.end
+    return Offer(document.uri, document.data, *place, texts, outcome.fill, outcome.files, outcome.gap)
 
 
 @dataclass(frozen=True, slots=True)

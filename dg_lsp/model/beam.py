@@ -201,16 +201,25 @@ def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
 
 def tokens_from(model: Checkpoint, text: str) -> Tensor:
     """The tokens whose text begins with `text` and has no line end behind it, int64 [tokens]."""
-    found = _tokens_from(model.texts, model.special, text)
+    found, _ = _tokens_from(model.texts, model.special, text)
     return torch.tensor(found, dtype=torch.int64, device=model.device)
+
+
+def tokens_across(model: Checkpoint, text: str) -> Tensor:
+    """Return the tokens whose text begins with `text`, those with a line end after it included, int64 [tokens]."""
+    found, across = _tokens_from(model.texts, model.special, text)
+    return torch.tensor((*found, *across), dtype=torch.int64, device=model.device)
 
 
 # Examining each token of a large vocabulary takes tens of milliseconds.
 @lru_cache(maxsize=64)
-def _tokens_from(texts: tuple[str, ...], without: frozenset[int], text: str) -> tuple[int, ...]:
+def _tokens_from(
+    texts: tuple[str, ...], without: frozenset[int], text: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     size, own = len(text), _by_first(texts).get(text[:1], range(len(texts) if not text else 0))
-    found = (token for token in own if token not in without and texts[token].startswith(text))
-    return tuple(token for token in found if not any(b in texts[token][size:] for b in LINE_BREAKS))
+    found = [token for token in own if token not in without and texts[token].startswith(text)]
+    across = {token for token in found if any(b in texts[token][size:] for b in LINE_BREAKS)}
+    return tuple(token for token in found if token not in across), tuple(sorted(across))
 
 
 @lru_cache(maxsize=4)

@@ -19,7 +19,7 @@ from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import NOISED, may_denoise, plan_for
 from dg_lsp.model.prompts.fim import near_suffix
 from dg_lsp.model.ratings import rate
-from dg_lsp.model.sources.below import grown
+from dg_lsp.model.sources.below import grown, next_item
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
@@ -42,7 +42,7 @@ SURE, HOPE = 0.15, 0.1
 # the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
 _SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
 
-Asked = Literal["half word", "gaps", "given", "span", "part", "body", "docstring"]
+Asked = Literal["shown", "half word", "gaps", "given", "span", "part", "body", "docstring"]
 Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
 
 
@@ -63,10 +63,11 @@ class Way:
 
 
 def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
-    """Find nothing, and say that a network that cannot denoise writes no text again."""
+    """Find nothing, and give the reason why this checkpoint cannot fill the gap."""
     yield from ()
-    assert not task.model.denoises
     why = "this checkpoint cannot rewrite a selection; delete the selected text to have the gap filled"
+    if task.request.shown:
+        why = "this checkpoint writes nothing below a text that is shown"
     return candidates_of("denoised", [Fill("", parses=False, refusal=why)])
 
 
@@ -79,6 +80,7 @@ _SEEN_LINES = Way((lines_in_sight,), judged=True, grows=True)
 # gives the length, only the denoiser can use it. A network that can denoise writes bodies from left to right only where
 # its judge was fitted, since with such a one that was measured.
 _ROWS: dict[Asked, tuple[Way, ...]] = {
+    "shown": (_UNABLE, Way((next_item,)), _UNABLE, _UNABLE, _UNABLE),
     "half word": (_WORDS, _SEEN_LINES, Way((whole_words,)), _WORDS, _WORDS),
     "gaps": (_ONE_BY_ONE, _ONE_BY_ONE, _SEVERAL, _SEVERAL, _SEVERAL),
     "given": (_UNABLE, _UNABLE, _DENOISED, _DENOISED, _DENOISED),
@@ -108,7 +110,9 @@ def follow(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
 def way_of(model: Checkpoint, request: Infill) -> Way:
     """The way in which `model` fills the gap of `request`."""
     asked: Asked = "given"
-    if request.between:
+    if request.shown:
+        asked = "shown"
+    elif request.between:
         asked = "gaps"
     elif request.endings is not None:
         asked = "half word"
@@ -176,6 +180,8 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
     if way.last is None or (best and (_is_good_enough(request, best) or _is_late(task))):
         refused = [] if best else [checked(request, one) for one in found]
         fills = _sure_part(task, found, best) if best else [none_of(refused, clock.why_nothing())]
+        if best and way.grows:
+            fills = [_growing(fills[0]), *fills[1:]]
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
         yield _last(task, fills)
         return
@@ -194,6 +200,11 @@ def _fill_judged(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
     if fills[0].text != last:
         yield draft_of(max(fills[0].steps, 1), fills[0].text, clock)
     yield _last(task, fills)
+
+
+def _growing(fill: Fill) -> Fill:
+    """Return `fill`, which grows unless it is a beginning of a line, or was closed before its end."""
+    return replace(fill, grows=not fill.partial and (fill.grows or not fill.shortened))
 
 
 def _last(task: Task, fills: Sequence[Fill]) -> Fill:

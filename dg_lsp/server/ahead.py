@@ -14,42 +14,48 @@ _Computing = Coroutine[Any, Any, list[Edit]]
 
 @dataclass(slots=True)
 class _Work:
-    """The task that computes ghost text for `cursor` of `document`. waiting: how many requests wait for it."""
+    """The task that computes ghost text for `cursor` of `document`. waiting: how many requests wait for it.
+
+    shown: the text that is shown there, below which the task writes; empty if it writes another.
+    """
 
     document: Document
     cursor: int
     task: asyncio.Future[list[Edit]]
+    shown: bytes = b""
     waiting: int = 0
 
     def typed(self, document: Document) -> bytes | None:
-        """Return the part of a word that was typed at the cursor until `document`; None if anything else was changed.
+        """Return the text typed or accepted at the cursor until `document`; None if the work is of no use for that.
 
-        Work for `x = ` is good for `x = No`, but neither for `x = (` nor for `y = No`. Once it has ended, what it found
-        is a recent offer.
+        Of shown text it is a beginning. Else it is a part of a word: work for `x = ` is good for `x = No`, but neither
+        for `x = (` nor for `y = No`. Once the work has ended, what it found is a recent offer.
         """
         old, new, cursor = self.document.data, document.data, self.cursor
         end = len(new) - (len(old) - cursor)
         if end < cursor or new[:cursor] != old[:cursor] or new[end:] != old[cursor:]:
             return None
         typed = new[cursor:end]
-        is_word = half_word(typed, len(typed)) == typed and not self.task.done()
-        return typed if is_word or not typed else None
+        if not typed:
+            return typed
+        agrees = self.shown.startswith(typed) if self.shown else half_word(typed, len(typed)) == typed
+        return typed if agrees and not self.task.done() else None
 
 
 class Ahead:
     """At most one piece of work for each document; its fill becomes a recent offer.
 
-    It continues while a word is typed at its place, because its text may begin with that word. state: returns the
-    state of an open document.
+    It continues while a word is typed at its place, because its text may begin with that word; and below shown text
+    while that is typed or accepted. state: returns the state of an open document.
     """
 
     def __init__(self, state: Callable[[str], int | None]) -> None:
         self._state = state
         self._work: dict[str, _Work] = {}
 
-    def begin(self, document: Document, cursor: int, computing: _Computing) -> None:
-        """Begin work, ghost text at `cursor` of `document`, that no request waits for yet."""
-        self._begin(document, cursor, computing)
+    def begin(self, document: Document, cursor: int, computing: _Computing, shown: bytes = b"") -> None:
+        """Begin work, ghost text at `cursor` of `document` or the lines below `shown` there, that nothing waits for."""
+        self._begin(document, cursor, computing).shown = shown
 
     async def result(self, document: Document, cursor: int, computing: _Computing) -> list[Edit]:
         """Begin work, ghost text at `cursor` of `document`, and return what it finds.
@@ -65,7 +71,8 @@ class Ahead:
         and the cause of its error, such as an engine that has died, may be gone.
         """
         work = self._work.get(document.uri)
-        typed = work.typed(document) if work and not work.task.done() else None
+        waits = work is not None and not work.shown and not work.task.done()
+        typed = work.typed(document) if work and waits else None
         if work is None or typed is None or work.cursor + len(typed) != cursor:
             return
         try:
@@ -93,6 +100,11 @@ class Ahead:
         """Return whether there is work for `document`, as it is or as it was before a word was typed at the place."""
         work = self._work.get(document.uri)
         return work is not None and work.typed(document) is not None
+
+    def grows(self, document: Document) -> bool:
+        """Return whether lines are being written below text that `document` shows."""
+        work = self._work.get(document.uri)
+        return work is not None and bool(work.shown) and not work.task.done() and self.is_for(document)
 
     def _begin(self, document: Document, cursor: int, computing: _Computing) -> _Work:
         self._stop(document.uri)

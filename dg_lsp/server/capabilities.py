@@ -16,7 +16,8 @@ class Capabilities:
     tags: a code action may be marked as made by a model. progress: it shows progress that the server begins.
     debounces: it waits by itself until the user pauses. Of `experimental.dgLsp`: drafts and status: it takes these
     notifications; covers: it shows ghost text that replaces closed brackets; confirm: it asks a person where the result
-    of a command says why; apart: it tells the user's settings apart from the workspace's.
+    of a command says why; apart: it tells the user's settings apart from the workspace's; grows: it asks again for
+    ghost text that has got longer.
     """
 
     configuration: bool = False
@@ -34,6 +35,7 @@ class Capabilities:
     covers: bool = False
     confirm: bool = False
     apart: bool = False
+    grows: bool = False
 
 
 def capabilities_of(params: types.InitializeParams) -> Capabilities:
@@ -62,5 +64,5 @@ def capabilities_of(params: types.InitializeParams) -> Capabilities:
         progress=bool(has("window.work_done_progress")),
         # Neovim waits 200 ms before it asks.
         debounces=bool(params.client_info and params.client_info.name.startswith("Neovim")),
-        **{name: bool(own.get(name)) for name in ("drafts", "status", "covers", "confirm", "apart")},
+        **{name: bool(own.get(name)) for name in ("drafts", "status", "covers", "confirm", "apart", "grows")},
     )

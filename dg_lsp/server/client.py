@@ -72,6 +72,11 @@ class Client:
         if self.can.status:
             self._server.protocol.notify("dg-lsp/status", status)
 
+    def send_grown(self, uri: str) -> None:
+        """Say that the ghost text of the document `uri` has got longer, to a client that then asks for it again."""
+        if self.can.grows:
+            self._server.protocol.notify("dg-lsp/grown", {"uri": uri})
+
     def drafts(self, snapshot: Snapshot, gap: Gap) -> Callable[[Draft], None]:
         """Return a function that sends a Draft of `gap`, at most 20 a second, to a client that takes them."""
         if not self.can.drafts:

@@ -18,6 +18,7 @@ class Offers:
     def __init__(self) -> None:
         self._recent: deque[Offer] = deque(maxlen=_RECENT)
         self._shown: dict[str, Offer] = {}
+        self._ended: Offer | None = None
         self._dismissed: dict[str, deque[tuple[bytes, str]]] = {}
 
     def keep(self, offer: Offer) -> None:
@@ -31,6 +32,14 @@ class Offers:
     def shown(self, uri: str) -> Offer | None:
         """Return the newest ghost text of the document `uri`."""
         return self._shown.get(uri)
+
+    def end(self, offer: Offer) -> None:
+        """Note that nothing belongs below the text of `offer`."""
+        self._ended = offer
+
+    def has_ended(self, offer: Offer) -> bool:
+        """Return whether it is known that nothing belongs below the text of `offer`."""
+        return self._ended is offer
 
     def edits_at(self, snapshot: Snapshot, cursor: int) -> list[Edit]:
         """Return the edits at `cursor` of the newest offer that agrees with the text typed since; [] if none does."""
@@ -81,3 +90,4 @@ class Offers:
         """Drop all offers, which other settings would not make."""
         self._recent.clear()
         self._shown.clear()
+        self._ended = None

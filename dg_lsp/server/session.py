@@ -18,7 +18,8 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine, load
 from dg_lsp.filling.engine import Checked, Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
-from dg_lsp.filling.offers import Offer
+from dg_lsp.filling.growth import grow
+from dg_lsp.filling.offers import Offer, offer_of
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
@@ -137,14 +138,24 @@ class Session:
             # Not before the first answer, which should not wait for the disk.
             self._workspace.project.begin(document.uri, self._workspace.settings)
         is_ghost = priority in ("ghost", "ahead")
-        if outcome.edit and not (is_ghost and doubt(outcome.fill, settings.confidence)):
-            start, end = outcome.edit.start, outcome.edit.end
-            texts = tuple(e.text for e in (outcome.edit, *outcome.others))
-            offer = Offer(document.uri, document.data, start, end, texts, outcome.fill, outcome.files)
+        if offer := offer_of(document, outcome):
+            if is_ghost and doubt(outcome.fill, settings.confidence):
+                return outcome
             self.offers.keep(offer)
             if is_ghost:
                 self.offers.show(offer)
         return outcome
+
+    async def grow(self, document: Document, offer: Offer, settings: Settings) -> bool:
+        """Write what belongs below the text of `offer`, made for `document`; keep both as an offer, if there is any.
+
+        Cancelling closes the stream.
+        """
+        options = await self.fill_options(document, settings, "ahead")
+        outcome = await grow(self.door(document, settings), offer, document, settings, options)
+        if longer := offer_of(document, outcome):
+            self.offers.keep(longer)
+        return longer is not None
 
     async def fill_options(self, document: Document, settings: Settings, priority: Priority) -> FillOptions:
         """Return the options of a fill of `document`: with other files, unless the setting related is off.

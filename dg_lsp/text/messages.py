@@ -81,6 +81,8 @@ class Infill:
     `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
     `rated`: nothing is written; the Fill has the likelihood of each of these texts as that of the gap. `unimported`,
     for a gap in an import: names that the file uses and nothing defines or imports, of which the text probably has one.
+    `shown`: a text for the gap that is shown already and right with the probability `chance`; the Fill begins with it,
+    and has the item below it.
     """
 
     prefix: str
@@ -106,6 +108,8 @@ class Infill:
     macros: tuple[str, ...] = ()
     rated: tuple[str, ...] = ()
     unimported: tuple[str, ...] = ()
+    shown: str = ""
+    chance: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ class Fill:
     longest beginning of whole statements that is not. `source`: where the text is from. `chance`: the estimated
     probability that it is exactly right, None where nobody has estimated it. `partial`: the text is the beginning of a
     candidate, and `chance` is that of the beginning. `ratings`: how unlikely each of the request's `rated` texts is, in
-    nats.
+    nats. `grows`: the network could write the item below the text, if it is asked with the text as `shown`.
     """
 
     text: str
@@ -169,6 +173,7 @@ class Fill:
     chance: float | None = None
     partial: bool = False
     ratings: tuple[float, ...] = ()
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ BOUNDED: dict[type, dict[str, st.SearchStrategy[Any]]] = {
         "seed": st.integers(-(2**53), 2**53),
         "alternatives": st.integers(1, 10),
         "deadline": st.none() | st.floats(0, 86_400),
-        **dict.fromkeys(("noised", "confidence"), SHARES),
+        **dict.fromkeys(("noised", "confidence", "chance"), SHARES),
     },
 }
 
@@ -85,16 +85,16 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    13: {
+    14: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
         "priority window endings context retrieved start noised "
-        "confidence macros rated unimported",
+        "confidence macros rated unimported shown chance",
         "Piece": "path text",
         "Retrieved": "text before behind count near",
         "Run": "text anchored accepted entropy",
         "Draft": "step runs milliseconds pause",
         "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened "
-        "source chance partial ratings",
+        "source chance partial ratings grows",
         "Status": "state done why checkpoint digest device memory milliseconds steps queue passes fills hits wire "
         "package python torch process seconds",
         "State": "starting loading ready busy slow failed",
@@ -185,7 +185,11 @@ LONG, MANY = "secret" * 1_000_000, ["secret"] * 101
         *(("alternatives", value) for value in (-1, 0, 11, 10**9, 10**30)),
         *(("seed", value) for value in (-(10**30), 10**30)),
         *(("deadline", value) for value in (-1, 10**9, float("nan"), float("inf"))),
-        *((name, value) for name in ("noised", "confidence") for value in (-0.1, 1.1, float("nan"))),
+        *(
+            (name, value)
+            for name in ("noised", "confidence", "chance")
+            for value in (-0.1, 1.1, float("nan"))
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 20 else type(value).__name__,
 )

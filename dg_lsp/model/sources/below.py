@@ -1,25 +1,26 @@
-"""Lines below: the likeliest candidates that open a block or a bracket continue until what they opened has ended."""
+"""Lines below a text: those that end what its first line opens, and the item that follows a text which is shown."""
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 
 import torch
 from torch import Tensor
 
-from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_from
-from dg_lsp.model.candidates import Candidate, checked, fitted
+from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_across
+from dg_lsp.model.candidates import Candidate, candidates_of, checked, fitted
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.judge import PLAIN, chances
 from dg_lsp.model.task import Task
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.fills.endings import closed_below, end_of_item, may_continue, opens_below
+from dg_lsp.text.documents.document import LINE_END, last_line
+from dg_lsp.text.fills.endings import closed_below, end_of_item, end_of_next, may_continue, opens_below
 from dg_lsp.text.fills.site import newline_of, site_of
 from dg_lsp.text.fills.stitch import goes_round
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.text.messages import LISTS, Draft, Fill, Infill
 
 # Lines and tokens that are written below a text at most.
 LINES, TOKENS = 12, 160
@@ -28,6 +29,7 @@ _TEXTS = 2
 # Deadlines for which the first line below is waited for: a late block is better than none.
 _LATE = 4.0
 UNSURE = "what belongs below its first line is less likely than the setting confidence asks for"
+NOTHING = "nothing that is likely enough belongs below the text that is shown"
 # How much a nat below the first line lowers the probability that a person keeps the text up to there: a line that is
 # not the true one to the letter is often kept (docs/research/blocks.md).
 _KEPT = 0.4
@@ -47,12 +49,45 @@ def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list
         if chance < request.confidence or not (opens or request.alternatives > 1):
             break
         if opens and (not task.clock.is_over() or checked(request, one).refusal):
-            most = math.log(chance / request.confidence) / _KEPT if request.confidence else math.inf
+            most = _most(request, chance)
             written = yield from write_below(task, one, most)
             texts[number] = _with_lines(request, one, written, most)
             if request.alternatives == 1 and texts[number].fill:
                 break
     return texts
+
+
+def next_item(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write the item that belongs below the text that the request shows already; return both as one candidate.
+
+    It is empty where nothing belongs there, or nothing that is likely enough.
+    """
+    request = task.request
+    yield from task.encode(task.tokens[0])
+    most, shown = _most(request, request.chance), request.shown
+    end = partial(end_of_next, site_of(request), shown=len(shown))
+    bounds = _Bounds(end, most, LINES + len(LINE_END.findall(shown)))
+    written = yield from _write(task, shown, bounds)
+    item = written.text[len(shown) :].lstrip()
+    lead = written.text[len(shown) : len(written.text) - len(item)]
+    below = replace(
+        written, text=item, nats=tuple((end - len(shown + lead), nats) for end, nats in written.nats)
+    )
+    kind = request.kind if request.kind in LISTS else "statement"
+    place = replace(
+        request, prefix=request.prefix + shown + lead, kind=kind, indent=lead[last_line(lead) :], shown=""
+    )
+    for fill, nats in _shown(place, below, most):
+        # The shown text grows at its end only: nothing is closed that the next item would have to open again.
+        if item.startswith(fill.text):
+            chance = request.chance * math.exp(-_KEPT * nats)
+            return candidates_of("drafted", [replace(fill, text=shown + lead + fill.text, chance=chance)])
+    return candidates_of("drafted", [Fill("", parses=False, refusal=NOTHING)])
+
+
+def _most(request: Infill, chance: float) -> float:
+    """Return how unlikely lines below a text of the probability `chance` may be to be shown, in nats."""
+    return math.log(max(chance / request.confidence, 1.0)) / _KEPT if request.confidence else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +107,53 @@ class Lines:
         return next((nats for end, nats in self.nats if end >= size), self.nats[-1][1] if self.nats else 0.0)
 
 
-@torch.inference_mode()
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The bounds of the lines below a text.
+
+    end: returns where a text ends, in characters; None if it may continue. most: how unlikely the lines may be, in
+    nats. lines: line ends of the text at most. needed: the text cannot be shown without the lines.
+    """
+
+    end: Callable[[str], int | None]
+    most: float
+    lines: int = LINES
+    needed: bool = False
+
+
 def write_below(task: Task, one: Candidate, most: float = math.inf) -> Generator[Draft, None, Lines]:
     """Write the likeliest lines below the candidate `one`, token by token; yield a Draft before each.
 
     Nothing more is written once the lines are less likely than `most` nats. The deadline ends them where `one` can be
     shown without them; else some are waited for.
     """
-    join, begun = task.join, one.text.rstrip() + newline_of(task.request)
-    needed = bool(checked(task.request, one).refusal)
-    tokens, again = _stable_tokens(task.model, join.before + begun, task.request.indent)
+    end = partial(end_of_item, site_of(task.request))
+    bounds = _Bounds(end, most, needed=bool(checked(task.request, one).refusal))
+    return _write(task, one.text.rstrip() + newline_of(task.request), bounds)
+
+
+@torch.inference_mode()
+def _write(task: Task, begun: str, bounds: _Bounds) -> Generator[Draft, None, Lines]:
+    """Write the likeliest lines below the text `begun` within `bounds`, token by token; yield a Draft before each."""
+    join, newline = task.join, newline_of(task.request)
+    below = "" if begun.endswith(newline) else newline
+    tokens, again = _stable_tokens(task, join.before + begun, below)
     tree = Tree(task.model.network, task.cache, join.kept - 1)
     (states,) = tree.read([[task.cache.tokens[join.kept - 1], *tokens]])
     start = Start(tree, states[-1:], again, (*task.cache.tokens[: join.kept], *tokens), late=_LATE)
-    policy = _UpToDedent(task.model, task.request, task.clock, begun, again, most, needed)
+    policy = _Below(task.model, task.request, task.clock, begun, again, bounds)
     return (yield from search(start, policy, task.clock))
 
 
-def _stable_tokens(model: Checkpoint, before: str, indent: str) -> tuple[tuple[int, ...], str]:
-    """Return the tokens of `before`, which ends a line, that stay however the next one is indented, and the text left.
+def _stable_tokens(task: Task, before: str, below: str) -> tuple[tuple[int, ...], str]:
+    """Return the tokens of `before` that stay however the line below it is indented, and the text that is left.
 
     A tokenizer may have tokens of a line end and the indentation after it, or of a brace and the line end after it.
+    below: the line end that follows `before`; "" if it has one.
     """
-    starts = (model.encode(before + space + "x") for space in ("", indent or "\t", "    " + indent))
+    model, indent = task.model, task.request.indent
+    spaces = ("", indent or "\t", "    " + indent, *([below] if below else []))
+    starts = (model.encode(before + below + space + "x") for space in spaces)
     common = tuple(
         token for token, *_ in takewhile(lambda found: len(set(found)) == 1, zip(*starts, strict=False))
     )
@@ -104,11 +163,10 @@ def _stable_tokens(model: Checkpoint, before: str, indent: str) -> tuple[tuple[i
 
 
 @dataclass(slots=True)
-class _UpToDedent:
-    """The likeliest token each time, until the item that begins in the gap's line has ended, or repeats itself.
+class _Below:
+    """The likeliest token each time, until the text has ended, or repeats itself.
 
-    begun: the first line, with its end; again: what of it the tokens begin with. most: how unlikely the lines
-    may be; needed: the first line cannot be shown without them. text: all of it so far; nats: as in Lines.
+    begun: the text above the lines; again: what of it the tokens begin with. text: all of it so far; nats: as in Lines.
     """
 
     model: Checkpoint
@@ -116,8 +174,7 @@ class _UpToDedent:
     clock: Clock
     begun: str
     again: str
-    most: float
-    needed: bool
+    bounds: _Bounds
     text: str = ""
     total: float = 0.0
     nats: list[tuple[int, float]] = field(default_factory=list)
@@ -133,7 +190,7 @@ class _UpToDedent:
         """Return the likeliest first token below the first line."""
         likely = text_logits(self.model, states)[0]
         if self.again:
-            likely = only(likely, tokens_from(self.model, self.again))
+            likely = only(likely, tokens_across(self.model, self.again))
         return self._longer((), likely)
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
@@ -157,10 +214,14 @@ class _UpToDedent:
     def _end(self) -> None:
         """Note whether the text has ended, and cut it there."""
         *lines, last = LINE_END.split(self.text)
-        if not may_continue(last) and (end := end_of_item(site_of(self.request), self.text)) is not None:
+        if not may_continue(last) and (end := self.bounds.end(self.text)) is not None:
             self.text, self.done, self.whole = self.text[:end], True, True
-        elif self.total > self.most or len(lines) > LINES or goes_round(self.text) or _repeats(lines):
-            self.done = True
+        else:
+            self.done = self.total > self.bounds.most or self._runs_on(lines)
+
+    def _runs_on(self, lines: Sequence[str]) -> bool:
+        """Return whether the whole `lines` of the text are too many, or repeat themselves."""
+        return len(lines) > self.bounds.lines or goes_round(self.text) or _repeats(lines)
 
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether the text has ended."""
@@ -168,7 +229,9 @@ class _UpToDedent:
 
     def has_text(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether the lines that are ready can be shown."""
-        return not self.needed or next(_shown(self.request, self.result(()), self.most), None) is not None
+        if not self.bounds.needed:
+            return True
+        return next(_shown(self.request, self.result(()), self.bounds.most), None) is not None
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: what of it will be shown is decided at its end."""
@@ -199,9 +262,12 @@ def _shown(request: Infill, written: Lines, most: float) -> Iterator[tuple[Fill,
         nats = written.unlikely(end)
         if nats > most:
             continue
-        fill = fitted(request, closed_below(request, written.text[:end]))
+        closed = closed_below(request, written.text[:end])
+        fill = fitted(request, closed)
         if not fill.refusal:
-            yield replace(fill, shortened=end != ends[0] or not written.whole), nats
+            cut = end != ends[0] or not written.whole
+            # Below closers that were added nothing of the item can follow.
+            yield replace(fill, shortened=cut, grows=not cut or closed == written.text[:end]), nats
 
 
 def _repeats(lines: Sequence[str]) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
-from dg_lsp.filling.offers import accepted_end, covered, next_line
+from dg_lsp.filling.growth import may_grow
+from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.settings import silence
@@ -68,6 +69,8 @@ async def _complete(
     session, uri = context.session, snapshot.document.uri
     items = await session.newest(uri, ghost_text(snapshot, context, params))
     offer = session.offers.shown(uri)
+    if offer and params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic:
+        _grow(context, snapshot, offer, params.position)
     fill, files = (offer.fill, offer.files) if offer else (None, ())
     return Reply(types.InlineCompletionList(items=items), fill=fill, files=files)
 
@@ -140,6 +143,33 @@ def look_ahead(context: Context, uri: str) -> None:
             typed, cursor = replace(snapshot, document=expected[0]), expected[1]
             spot = Spot(typed, cursor, cursor, typed.range(cursor, cursor), whole=False, automatic=True)
             ahead.begin(typed.document, cursor, fill_at(context, spot, "ahead"))
+
+
+def _grow(context: Context, snapshot: Snapshot, offer: Offer, position: types.Position) -> None:
+    """Begin to write what belongs below the text of `offer` that `position` shows, unless that is done or known.
+
+    A client that asks again is notified of longer text. If nothing belongs there, and the text has been accepted
+    meanwhile, ghost text for the next line is begun.
+    """
+    session, settings = context.session, snapshot.settings
+    document, cursor = context.workspace.part(snapshot.document, snapshot.offset(position))
+    if not (settings.prefetch and settings.automatic) or session.ahead.grows(document):
+        return
+    made_for = replace(document, data=offer.data, history=None)
+    if session.offers.has_ended(offer) or not may_grow(offer, made_for):
+        return
+
+    async def growing() -> list[Edit]:
+        unhurried = replace(settings, deadline=2 * settings.ghost_deadline, alternatives=1)
+        if await session.grow(made_for, offer, unhurried):
+            context.client.send_grown(document.uri)
+        else:
+            session.offers.end(offer)
+            asyncio.get_running_loop().call_soon(look_ahead, context, document.uri)
+        return []
+
+    shown = offer.texts[0].encode("utf-8").removeprefix(document.data[offer.start : cursor])
+    session.ahead.begin(document, cursor, growing(), shown)
 
 
 async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit]:

@@ -91,6 +91,26 @@ def end_of_item(site: Site, text: str) -> int | None:
     return None
 
 
+def end_of_next(site: Site, text: str, shown: int) -> int | None:
+    """Return where the item ends that begins below the first `shown` characters of `text`; None if it may continue.
+
+    It is `shown` if nothing below belongs to the block of the gap's line.
+    """
+    above, data = to_bytes(text[:shown]), to_bytes(text)
+    if data[len(above) :].strip(b" \t")[:1] not in (b"", b"\n", b"\r"):
+        return shown
+    first, end = None, len(above)
+    for line in logical_lines(site.language, data, len(above), len(data)):
+        if first is None:
+            if line.width < width(leading(site.before, site.line)):
+                return shown
+            first = line
+        elif line.width <= first.width and not _CONTINUES.match(data, line.start):
+            return len(data[:end].decode("utf-8"))
+        end = line.end
+    return None
+
+
 def may_continue(line: str) -> bool:
     """Return whether more letters could make `line` one that continues the item above it: `el` could be `else`."""
     bare = line.strip()

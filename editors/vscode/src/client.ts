@@ -54,6 +54,7 @@ export class Server implements Disposable {
   private readonly changed = new EventEmitter<Life>();
   private readonly statusHeard = new EventEmitter<Status>();
   private readonly draftHeard = new EventEmitter<Draft>();
+  private readonly growthHeard = new EventEmitter<{ uri: string }>();
   private readonly progressHeard = new EventEmitter<WorkDoneProgressBegin | WorkDoneProgressReport>();
   private client: Client | undefined;
   private queue: Promise<void> = Promise.resolve();
@@ -66,6 +67,7 @@ export class Server implements Disposable {
   readonly onLife = this.changed.event;
   readonly onStatus = this.statusHeard.event;
   readonly onDraft = this.draftHeard.event;
+  readonly onGrowth = this.growthHeard.event;
   readonly onProgress = this.progressHeard.event;
 
   constructor(
@@ -125,7 +127,8 @@ export class Server implements Disposable {
 
   dispose(): void {
     void this.stop();
-    for (const emitter of [this.changed, this.statusHeard, this.draftHeard, this.progressHeard]) emitter.dispose();
+    const emitters = [this.changed, this.statusHeard, this.draftHeard, this.growthHeard, this.progressHeard];
+    for (const emitter of emitters) emitter.dispose();
   }
 
   /** Send a request that the server has beyond the protocol. */
@@ -223,7 +226,9 @@ export class Server implements Disposable {
     );
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { dgLsp: { status: true, drafts: true, confirm: true, covers: true, apart: true } };
+        capabilities.experimental = {
+          dgLsp: { status: true, drafts: true, confirm: true, covers: true, apart: true, grows: true },
+        };
       },
       initialize: () => undefined,
       getState: () => ({ kind: "static" }),
@@ -231,6 +236,9 @@ export class Server implements Disposable {
     });
     client.onNotification("dg-lsp/status", (status: Status) => {
       this.statusHeard.fire(status);
+    });
+    client.onNotification("dg-lsp/grown", (about: { uri: string }) => {
+      this.growthHeard.fire(about);
     });
     client.onNotification("dg-lsp/draft", (draft: Draft) => {
       this.draftHeard.fire(draft);

@@ -44,6 +44,9 @@ export function activate(context: ExtensionContext): void {
     workspace.onDidChangeConfiguration((event) => {
       if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) started.settingsChanged();
     }),
+    started.onGrowth(({ uri }) => {
+      ghost.grown((document) => started.uriOf(document) === uri);
+    }),
     window.onDidChangeTextEditorSelection(({ textEditor }) => {
       ghost.moved(textEditor);
     }),

@@ -33,6 +33,7 @@ export class Ghost {
   private crossing: Shown | undefined;
   private snoozedUntil = 0;
   private dismissed = false;
+  private growing = false;
   private refused: { document: TextDocument; version: number } | undefined;
 
   /** occupied: whether a fill is being made in a document, which ghost text would cover. */
@@ -62,6 +63,8 @@ export class Ghost {
     token: CancellationToken,
     next: Next,
   ): Promise<InlineCompletionItem[]> => {
+    if (this.growing) context = { ...context, triggerKind: InlineCompletionTriggerKind.Automatic };
+    this.growing = false;
     const automatic = context.triggerKind === InlineCompletionTriggerKind.Automatic;
     if ((automatic && this.snoozed) || this.occupied(document)) return [];
     this.crossing = undefined;
@@ -85,6 +88,15 @@ export class Ghost {
     this.shown = this.crossing = { document, version, position, items, time: Date.now() };
     return items;
   };
+
+  /** Ask again for ghost text that has got longer, if the cursor is still at its place in the document that `is` meant. */
+  grown(is: (document: TextDocument) => boolean): void {
+    const given = this.shown;
+    if (!given || !is(given.document) || given.document.version !== given.version) return;
+    if (window.activeTextEditor?.document !== given.document || left(given.document, given.position)) return;
+    this.growing = true;
+    void commands.executeCommand("editor.action.inlineSuggest.trigger", { explicit: false });
+  }
 
   /**
    * Hide ghost text for a place that the cursor of an editor has left in the meantime. The editor hides what it

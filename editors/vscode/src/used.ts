@@ -42,14 +42,18 @@ export class Used implements Disposable {
     this.listener.dispose();
   }
 
-  /** Note the items of an answer, which the editor shows; an answer with the rest of a text is no new text. */
+  /**
+   * Note the items of an answer, which the editor shows; an answer with the rest of a text is no new text, nor is one in
+   * which it has got longer.
+   */
   answered(document: TextDocument, position: Position, items: InlineCompletionItem[]): InlineCompletionItem[] {
     const rests = items.flatMap((item) => restOf(item, document, position));
     const [first] = rests;
     if (first === undefined) return items;
     const known = this.offered;
-    if (known?.document === document && textBetween(document, known.start, position) + first === known.whole) {
-      this.offered = { ...known, position, rests };
+    const whole = known?.document === document ? textBetween(document, known.start, position) + first : "";
+    if (known && whole.startsWith(known.whole)) {
+      this.offered = { ...known, whole, position, rests };
     } else {
       this.offered = { document, start: position, whole: first, position, rests, taken: false };
       this.report(document, "shown", first.length);

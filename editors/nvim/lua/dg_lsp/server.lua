@@ -173,7 +173,7 @@ local function capabilities()
   local own = {
     general = { positionEncodings = { "utf-8", "utf-16" } },
     workspace = { configuration = true },
-    experimental = { dgLsp = { status = true, drafts = true, confirm = true, apart = true } },
+    experimental = { dgLsp = { status = true, drafts = true, confirm = true, apart = true, grows = true } },
   }
   if vim.fn.has("nvim-0.11") == 1 then
     return own
@@ -234,6 +234,9 @@ function M.config()
       end,
       ["dg-lsp/status"] = function(_, result)
         status.set(result)
+      end,
+      ["dg-lsp/grown"] = function(_, result)
+        require("dg_lsp.suggestion").grown(result.uri)
       end,
       ["dg-lsp/draft"] = function(_, result, context)
         require("dg_lsp.fill").draft(result, context)

@@ -183,6 +183,22 @@ local function offered(found)
   refresh()
 end
 
+--- Ask again for ghost text that has got longer, and show it in place of the shown text that it begins with.
+---@param uri string
+function M.grown(uri)
+  if pending or not free() or uri ~= vim.uri_from_bufnr(0) then
+    return
+  end
+  local shown = rest() or ""
+  send(AUTOMATIC, function(found)
+    if found[1] and vim.startswith(found[1].text, shown) and (rest() or "") == shown then
+      found[1].shown = shown ~= "" and seen
+      offers, index, counted = found, 1, false
+      refresh()
+    end
+  end)
+end
+
 --- Return whether something must follow at the cursor: in an empty line, behind an opening bracket, `=` or `return`.
 ---@return boolean
 local function must_follow()

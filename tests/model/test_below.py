@@ -1,0 +1,77 @@
+"""The item below a text that is shown: where it ends, how likely it is, and where there is none."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.sources.below import NOTHING
+from dg_lsp.text.messages import Infill
+from tests.model.test_fim import ABOVE, SUFFIX, filled, knowing, knows, model  # noqa: F401
+
+SHOWN = "x = half(r)"
+IF = "\n    if x:\n        half(x)"
+
+
+def asked(shown: str = SHOWN) -> Infill:
+    return Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ", shown=shown, chance=0.6)
+
+
+@pytest.mark.parametrize(
+    ("shown", "truth", "wanted"),
+    [
+        (SHOWN, "\n    return x", "\n    return x"),
+        (SHOWN, IF + "\n    return x", IF),
+        (SHOWN, IF + "\n    else:\n        half(r)\n    return x", IF + "\n    else:\n        half(r)"),
+        (SHOWN, "\n\n    return x", "\n\n    return x"),
+        (SHOWN, "\n    # done\n    return x", "\n    # done"),
+        ("if r:\n        half(r)", "\n        half(x)\n    return x", "\n        half(x)"),
+        ("if r:\n        half(r)", "\n    return x", "\n    return x"),
+        (SHOWN, "\n    x = [\n        r,\n    ]\n    return x", "\n    x = [\n        r,\n    ]"),
+    ],
+)
+def test_one_item_is_written_below_what_is_shown(
+    knowing: Checkpoint,  # noqa: F811
+    shown: str,
+    truth: str,
+    wanted: str,
+) -> None:
+    knows(knowing, asked(shown), shown + truth)
+    found = filled(knowing, asked(shown))
+    assert found.text == shown + wanted and found.grows
+    assert found.chance == pytest.approx(0.6, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "truth",
+    ["", "\n\n\ndef g(x):\n    return x", ".real\n    return x", "\n    return (x"],
+)
+def test_nothing_is_written_where_nothing_belongs_below(knowing: Checkpoint, truth: str) -> None:  # noqa: F811
+    knows(knowing, asked(), SHOWN + truth)
+    found = filled(knowing, asked())
+    assert (found.text, found.refusal) == ("", NOTHING)
+
+
+def test_the_chance_that_both_are_kept_is_at_least_what_is_asked_for(
+    knowing: Checkpoint,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = replace(asked(), confidence=0.25)
+    knows(knowing, request, SHOWN + "\n    return x")
+    assert filled(knowing, request).text
+    monkeypatch.setattr("dg_lsp.model.sources.below._KEPT", 1e8)
+    assert not filled(knowing, request).text
+    assert filled(knowing, replace(request, confidence=0.0)).text
+
+
+def test_a_network_that_sees_one_side_says_so(knowing: Checkpoint) -> None:  # noqa: F811
+    found = filled(replace(knowing, ends=()), asked())
+    assert not found.text and "below a text that is shown" in found.refusal
+
+
+def test_a_text_says_whether_it_may_grow(knowing: Checkpoint) -> None:  # noqa: F811
+    request = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ")
+    knows(knowing, request, SHOWN)
+    assert filled(knowing, request).grows
+    assert math.isclose(filled(knowing, asked(SHOWN)).chance or 1.0, 1.0)
