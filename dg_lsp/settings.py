@@ -174,8 +174,8 @@ class Settings:
     )
     prefetch: bool = _option(
         True,
-        "fill the next line as soon as ghost text is accepted at the end of a line, so that it is shown "
-        "sooner after Enter",
+        "write ahead: while you look at ghost text, what belongs below it, so that it grows; and the next line as soon "
+        "as ghost text is accepted at the end of a line. On a battery nothing is written below ghost text",
     )
     next_edit: bool = _option(
         True,

@@ -50,7 +50,32 @@ SCANNERS = "tests/text/test_scanners.py::"
 HOSTILE = "tests/test_hostile.py::"
 PRIVACY = "tests/server/test_privacy.py::"
 PROTECTION = "tests/server/test_protection.py::"
+GROWTH = "tests/filling/test_growth.py::"
 MUTANTS = (
+    Mutant(
+        16,
+        "text that is shown is replaced while it grows",
+        "dg_lsp/filling/growth.py",
+        "if not item or below == fill.text:",
+        "if not item:",
+        GROWTH + "test_an_answer_that_does_not_begin_with_the_shown_text_is_not_shown",
+    ),
+    Mutant(
+        16,
+        "an accepted text ends what is written below it",
+        "dg_lsp/server/ahead.py",
+        "self.shown.startswith(typed)",
+        "False",
+        "tests/server/test_growth.py::test_an_accepted_line_goes_on_with_the_lines_below_it",
+    ),
+    Mutant(
+        5,
+        "an item below shown text is not checked",
+        "dg_lsp/filling/growth.py",
+        "if outcome.edit is None:",
+        "if outcome.edit is None and (outcome := replace(outcome, edit=Edit(at, at, below))) is None:",
+        GROWTH + "test_an_item_that_does_harm_is_not_shown",
+    ),
     Mutant(
         1,
         "noise falls on anchors",

@@ -6,7 +6,8 @@
 
 A text of 1 to 8 lines is taken out of a file, the rest of which stays, and ghost text is asked for: `empty`, unasked on
 the empty line of a statement; `word`, after its first word; `header`, on the empty line of a block, or between two
-brackets; `key`, by key on the empty line; `rest`, unasked where all further statements of a block are gone. `--raw` asks the network itself at the same places. Packages that are
+brackets; `rest`, unasked where all further statements of a block are gone; `key`, by key on the empty line. With
+`--look`, shown text may grow for some seconds. `--raw` asks the network itself at the same places. Packages that are
 missing in SOURCES are fetched into it; nothing of them is run.
 """
 

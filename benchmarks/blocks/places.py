@@ -33,8 +33,8 @@ _CLOSERS = (")", "]", "}")
 class Place:
     """A text that was taken out of a file.
 
-    form: "statement", "block", "rest" or "brackets". above: the text up to the end of the line above. indent: the white space
-    before the cursor. below: the text after the cursor's line, from its line end on.
+    form: "statement", "block", "rest" or "brackets". above: the text up to the end of the line above. indent: the white
+    space before the cursor. below: the text after the cursor's line, from its line end on.
     """
 
     name: str

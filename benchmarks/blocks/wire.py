@@ -33,7 +33,8 @@ def answers(
 ) -> Iterator[tuple[Place, Answer]]:
     """Yield the answer at each of `places`; a server is started for each package, with the settings `options`.
 
-    look: seconds that ghost text is looked at, while it grows. No answer comes from what was offered in another situation, as each has servers of its own.
+    look: seconds in which shown text may grow. No answer comes from an offer of another situation, as each
+    has servers of its own.
     """
     ordered = sorted(places, key=lambda place: str(place.root))
     for root, group in groupby(ordered, key=lambda place: place.root):
@@ -64,8 +65,8 @@ class _Session:
         """Return the answer in a situation, and what it becomes while one looks at it for `look` seconds.
 
         1. Open the file as it is before Enter, and ask at the end of the line above, as an editor does after its last
-        key.  2. Type the line end, the indent, and the word.  3. Ask, and time the answer.  4. Ask again as often as the
-        server says that the text has got longer.
+        key.  2. Type the line end, the indent, and the word.  3. Ask, and time the answer.  4. Ask again as often as
+        the server says that the text has got longer.
         """
         place, wire = self._place, self._wire
         # 1.

@@ -1,5 +1,6 @@
 """Text typed at human speed into a real Neovim, with an engine of 0.6 seconds: no stale ghost text."""
 
+import itertools
 import random
 import time
 
@@ -78,3 +79,33 @@ def test_no_stale_ghost_text_while_one_types(sandbox: Sandbox) -> None:
     shown = [sight for sight in seen if sight.ghost]
     print(f"{TYPED} lines, {len(seen)} sights, ghost text in {len(shown)}, {len(wrong)} wrong")
     assert len(wrong) * EVERY / 1000 <= ALLOWED, [(s.before, s.ghost, s.rows[s.row]) for s in wrong[:10]]
+
+
+HEAD = ("def known(first, second):",)
+GROWN = ["share = first", "    hits = second", "    return share, hits"]
+
+
+@pytest.mark.parametrize("sandbox", ["scripted:4:40"], indirect=True)
+def test_shown_text_grows_and_stays_on_the_screen(sandbox: Sandbox) -> None:
+    says, then = "# says: share = first", "# then: hits = second⏎return share, hits"
+    with Editor(sandbox, before=["set noautoindent indentexpr="]) as editor:
+        editor.open("grows.py")
+        editor.rpc.command("%d | setlocal indentexpr= indentkeys=")
+        editor.rpc.exec_lua(
+            "vim.api.nvim_buf_set_lines(0, 0, -1, false, { ... })", *HEAD, f"    {says}", f"    {then}", ""
+        )
+        with editor.sampled(EVERY) as seen:
+            editor.keys("GA    ")
+            editor.wait(lambda: last(editor).ghost == "\n".join(GROWN), "it does not grow")
+        shown = [sight.ghost for sight in seen if sight.fresh]
+        begun = [ghost or "" for ghost in shown[next(at for at, ghost in enumerate(shown) if ghost) :]]
+        wrong = [
+            (before, after) for before, after in itertools.pairwise(begun) if not after.startswith(before)
+        ]
+        assert not wrong, wrong
+        assert GROWN[0] in begun
+        # The line, and then all.
+        editor.keys("<C-Down>")
+        editor.wait(lambda: editor.lines()[-1] == "    " + GROWN[0], "the line was not taken")
+        editor.keys("<Tab>")
+        editor.wait(lambda: editor.lines()[3:] == ["    " + GROWN[0], *GROWN[1:]], "not all was taken")

@@ -168,3 +168,41 @@ def test_fast_presses_of_all_three_keys_take_just_what_they_say(code: VSCode) ->
             wrong.append(f"script {seed}, {keys}: {saved.removeprefix(head)!r} instead of {part!r}")
     print(f"{TEXTS} scripts of {count} presses, {len(wrong)} wrong")
     assert not wrong, "\n".join(wrong)
+
+
+GROWS = "# says: share = first\n    # then: hits = second⏎return share, hits"
+GROWN = ["share = first", "    hits = second", "    return share, hits"]
+
+
+def grows(code: VSCode, name: str) -> str:
+    """Open a file with text that grows, with the cursor on the line to be written; all before the cursor."""
+    head = f"def known({', '.join(NAMES)}):\n    {GROWS}\n    print(limit)\n"
+    code.open(name, f"{head}   \n\n\nlimit = 1\n", 5, 4)
+    return head
+
+
+def shown(event: Mapping[str, Any]) -> str:
+    """The ghost text of a screen, with its lines below."""
+    lines = [event["ghost"], *(event["more"].split("\n") if event["more"] else [])]
+    return "\n".join(line.replace("\xa0", " ").rstrip() for line in lines)
+
+
+def test_shown_text_grows_and_no_frame_is_without_it(code: VSCode) -> None:
+    grows(code, "grows.py")
+    frames = [shown(event) for event in code.ask("play", keys=[(" ", 4000)])]
+    begun = list(itertools.dropwhile(lambda text: not text, frames))
+    assert begun and begun[-1] == "\n".join(GROWN), begun[-3:]
+    wrong = [(before, text) for before, text in itertools.pairwise(begun) if not text.startswith(before)]
+    assert not wrong, wrong
+    assert {text.count("\n") for text in begun} >= {0, 2}
+
+
+def test_all_that_has_grown_is_taken_by_one_key(code: VSCode) -> None:
+    head = grows(code, "taken.py")
+    code.ask("play", keys=[(" ", 0)])
+    code.until(
+        f"s.more.includes({'return share'!r}) || s.more.includes({'return share'.replace(' ', chr(160))!r})"
+    )
+    code.press("Tab")
+    text = "\n".join(GROWN)
+    assert code.saved("taken.py").decode() == f"{head}    {text}\n\n\nlimit = 1\n"

@@ -73,7 +73,7 @@ def test_an_item_that_is_there_already_is_not_written_again() -> None:
 
 
 @pytest.mark.parametrize("text", ["", SHOWN, "d = a\n    return d"])
-def test_what_does_not_begin_with_the_shown_text_is_not_shown(text: str) -> None:
+def test_an_answer_that_does_not_begin_with_the_shown_text_is_not_shown(text: str) -> None:
     engine = ScriptedEngine(Fill(text))
     found = asyncio.run(grow(engine, offered(), document(), ALL, FillOptions()))
     assert (found.edit, found.why) == (None, NOTHING)

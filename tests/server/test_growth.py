@@ -2,10 +2,22 @@
 
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
+from lsprotocol import types
 
+from dg_lsp.engine.power import on_battery
+from dg_lsp.filling.offers import Offer
+from dg_lsp.server.handlers import inline_completion
+from dg_lsp.server.snapshot import Snapshot
+from dg_lsp.server.workspace import Workspace
+from dg_lsp.settings import Settings
+from dg_lsp.text.documents.document import Document
+from dg_lsp.text.gaps.gap import Gap
+from dg_lsp.text.messages import Fill
 from tests.server.test_app import Start, changed, ghost, quick, start  # noqa: F401
 from tests.server.wire import NoMessage, Wire
 
@@ -96,6 +108,33 @@ def test_a_client_that_does_not_want_it_hears_nothing(
     assert says_nothing(wire), why
 
 
+@pytest.mark.parametrize(("plugged", "there"), [(False, True), (True, False), (None, False)])
+def test_the_battery_is_what_the_system_says(
+    monkeypatch: pytest.MonkeyPatch, plugged: bool | None, there: bool
+) -> None:
+    monkeypatch.setattr(
+        psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=plugged), raising=False
+    )
+    assert on_battery() is there
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: None)
+    assert not on_battery()
+
+
+def test_on_a_battery_nothing_is_written_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inline_completion, "on_battery", lambda: True)
+    begun: list[object] = []
+    ahead = SimpleNamespace(grows=lambda _: False, begin=lambda *_: begun.append(1))
+    document = Document("file:///a.py", "python", 1, b"x = ")
+    fill = Fill("1", chance=0.5, grows=True)
+    offer = Offer(document.uri, document.data, 4, 4, ("1",), fill, (), Gap(4, 4, "rest_of_line", ""))
+    offers = SimpleNamespace(has_ended=lambda _: False)
+    context: Any = SimpleNamespace(
+        session=SimpleNamespace(ahead=ahead, offers=offers), workspace=Workspace(Settings()), client=None
+    )
+    inline_completion._grow(context, Snapshot(document, Settings()), offer, types.Position(0, 4))
+    assert not begun
+
+
 def test_a_client_that_is_told_nothing_gets_the_longer_text_at_its_next_key(start: Start) -> None:  # noqa: F811
     wire = typed(start())
     assert text_at(wire, "first") == SHARE
@@ -105,6 +144,8 @@ def test_a_client_that_is_told_nothing_gets_the_longer_text_at_its_next_key(star
     assert text_at(wire, "last").startswith(SHARE + REST)
 
 
-def test_a_key_asks_for_texts_of_their_own(wire: Wire) -> None:
-    assert len(ghost(wire, "asked", AT, kind=1)) >= 1
-    assert says_nothing(wire)
+def test_by_a_key_the_grown_text_stays_the_first_one(wire: Wire) -> None:
+    assert text_at(wire, "first") == SHARE
+    grown(wire)
+    texts = [item["insertText"] for item in ghost(wire, "asked", AT, kind=1)]
+    assert texts[0] == SHARE + REST and SHARE not in texts

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
+from dg_lsp.engine.power import on_battery
 from dg_lsp.filling.growth import may_grow
 from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
 from dg_lsp.server import convert
@@ -100,14 +101,19 @@ async def ghost_text(
 
 
 async def _asked(context: Context, spot: Spot) -> list[Edit]:
-    """Return the edits for a spot that the user asks for by a key: several, so that one recent fill is not enough."""
+    """Return the edits for a spot that the user asks for by a key: several, so that one recent fill is not enough.
+
+    The text that is shown stays the first one, with the lines that it has got below it.
+    """
     # 2.
-    edits = context.session.offers.edits_at(spot.snapshot, spot.cursor)
-    if len(edits) > 1:
-        return edits
+    shown = context.session.offers.edits_at(spot.snapshot, spot.cursor)
+    if len(shown) > 1:
+        return shown
     # 4. and 5.
     context.session.ahead.stop_unasked()
-    return await fill_at(context, spot, "ghost")
+    found = await fill_at(context, spot, "ghost")
+    others = [edit for edit in found if not any(one.text.startswith(edit.text) for one in shown)]
+    return [*shown, *others]
 
 
 async def _unasked(context: Context, spot: Spot) -> list[Edit]:
@@ -153,7 +159,7 @@ def _grow(context: Context, snapshot: Snapshot, offer: Offer, position: types.Po
     """
     session, settings = context.session, snapshot.settings
     document, cursor = context.workspace.part(snapshot.document, snapshot.offset(position))
-    if not (settings.prefetch and settings.automatic) or session.ahead.grows(document):
+    if not (settings.prefetch and settings.automatic) or on_battery() or session.ahead.grows(document):
         return
     made_for = replace(document, data=offer.data, history=None)
     if session.offers.has_ended(offer) or not may_grow(offer, made_for):

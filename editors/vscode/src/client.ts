@@ -4,6 +4,7 @@ import {
   EventEmitter,
   type CancellationToken,
   type Disposable,
+  type InlineCompletionItemProvider,
   type LogOutputChannel,
   type TextDocument,
 } from "vscode";
@@ -12,6 +13,7 @@ import {
   type DynamicFeature,
   ErrorAction,
   ExecuteCommandRequest,
+  InlineCompletionRequest,
   LanguageClient,
   type Middleware,
   type StaticFeature,
@@ -148,6 +150,11 @@ export class Server implements Disposable {
 
   uriOf(document: TextDocument): string {
     return this.client?.code2ProtocolConverter.asUri(document.uri) ?? document.uri.toString();
+  }
+
+  /** The provider of ghost text in a document. */
+  ghostProvider(document: TextDocument): InlineCompletionItemProvider | undefined {
+    return this.client?.getFeature(InlineCompletionRequest.method)?.getProvider(document);
   }
 
   get converter(): LanguageClient["protocol2CodeConverter"] | undefined {

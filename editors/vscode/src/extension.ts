@@ -31,7 +31,7 @@ export function activate(context: ExtensionContext): void {
   const status: StatusItem = new StatusItem(started, ghost, fills);
   const nextEdits = new NextEdits(started, (document) => fills.busy(document));
   server = started;
-  context.subscriptions.push(log, used, started, fills, status, nextEdits);
+  context.subscriptions.push(log, ghost, used, started, fills, status, nextEdits);
   register(context, { server: started, ghost, used, fills, status, nextEdits }, () => {
     log.show();
   });
@@ -45,7 +45,9 @@ export function activate(context: ExtensionContext): void {
       if (keysOfMachine(manifest).some((key) => event.affectsConfiguration(key))) started.settingsChanged();
     }),
     started.onGrowth(({ uri }) => {
-      ghost.grown((document) => started.uriOf(document) === uri);
+      const document = window.activeTextEditor?.document;
+      const provider = document && started.uriOf(document) === uri && started.ghostProvider(document);
+      if (provider) ghost.grown(document, provider);
     }),
     window.onDidChangeTextEditorSelection(({ textEditor }) => {
       ghost.moved(textEditor);

@@ -3,9 +3,12 @@ import {
   commands,
   type CancellationToken,
   CancellationTokenSource,
+  type Disposable,
   type InlineCompletionContext,
   type InlineCompletionItem,
+  type InlineCompletionItemProvider,
   InlineCompletionTriggerKind,
+  languages,
   type Position,
   Range,
   type TextDocument,
@@ -16,6 +19,7 @@ import type { Middleware } from "vscode-languageclient/node";
 import type { Server } from "./client";
 
 const CROSSING = 500; // ms in which an answer and a move of the cursor can cross on their ways between two processes
+const PROVIDER = "dg-lsp.dg-lsp:*"; // the newest provider of this extension
 
 type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
 
@@ -28,12 +32,12 @@ interface Shown {
   time: number;
 }
 
-export class Ghost {
+export class Ghost implements Disposable {
   private shown: Shown | undefined;
   private crossing: Shown | undefined;
   private snoozedUntil = 0;
   private dismissed = false;
-  private growing = false;
+  private again: Disposable | undefined;
   private refused: { document: TextDocument; version: number } | undefined;
 
   /** occupied: whether a fill is being made in a document, which ghost text would cover. */
@@ -63,8 +67,6 @@ export class Ghost {
     token: CancellationToken,
     next: Next,
   ): Promise<InlineCompletionItem[]> => {
-    if (this.growing) context = { ...context, triggerKind: InlineCompletionTriggerKind.Automatic };
-    this.growing = false;
     const automatic = context.triggerKind === InlineCompletionTriggerKind.Automatic;
     if ((automatic && this.snoozed) || this.occupied(document)) return [];
     this.crossing = undefined;
@@ -89,13 +91,31 @@ export class Ghost {
     return items;
   };
 
-  /** Ask again for ghost text that has got longer, if the cursor is still at its place in the document that `is` meant. */
-  grown(is: (document: TextDocument) => boolean): void {
+  /**
+   * Ask `provider` again for ghost text that has got longer, if the cursor is still at its place. The editor asks the same
+   * provider only once for a place of a text, and puts another answer of it to the key for the next text: so it is asked
+   * by a new one, which has nothing to say anywhere else.
+   */
+  grown(document: TextDocument, provider: InlineCompletionItemProvider): void {
     const given = this.shown;
-    if (!given || !is(given.document) || given.document.version !== given.version) return;
-    if (window.activeTextEditor?.document !== given.document || left(given.document, given.position)) return;
-    this.growing = true;
-    void commands.executeCommand("editor.action.inlineSuggest.trigger", { explicit: false });
+    if (given?.document !== document || document.version !== given.version) return;
+    if (window.activeTextEditor?.document !== document || left(document, given.position)) return;
+    const { version, position } = given;
+    this.again?.dispose();
+    this.again = languages.registerInlineCompletionItemProvider(
+      { scheme: document.uri.scheme, language: document.languageId },
+      {
+        provideInlineCompletionItems: (asked, at, context, token) =>
+          asked === document && asked.version === version && at.isEqual(position)
+            ? provider.provideInlineCompletionItems(asked, at, context, token)
+            : [],
+      },
+    );
+    void commands.executeCommand("editor.action.inlineSuggest.trigger", { providerId: PROVIDER, explicit: false });
+  }
+
+  dispose(): void {
+    this.again?.dispose();
   }
 
   /**
