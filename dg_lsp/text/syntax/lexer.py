@@ -33,6 +33,10 @@ _NAME = re.compile(rb"(?!\d)[\w$\x80-\xff]+")
 _NUMBER = re.compile(rb"(?<![\w$])\d[\w']*\Z")
 # What a value ends with, so that a slash behind it divides.
 _VALUE = (b")", b"]", b'"', b"'", b"`", b"<")
+# A header whose statement a regular expression may begin, such as `if (x)`.
+_HEADER = re.compile(
+    rb"(?<![\w$.])(?:if|while|for(?:\s+await)?|with)\s*\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)\Z"
+)
 # The words of a pattern itself: names of groups, flags and classes.
 _WORDS = re.compile(rb"\?P<\w+>|\?i:|\\[A-Za-z]")
 _LONGEST_CHARACTER = 16  # bytes of a character in quotes, such as an escaped one
@@ -403,7 +407,7 @@ def _may_be_regex(language: Language, data: bytes, at: int) -> bool:
     word = _WORD.search(before)
     if word is not None:
         return word[0] in language.words.operators and not before.endswith(b".", 0, word.start())
-    return not before.endswith((*_VALUE, b"++", b"--", b"#!"))
+    return not before.endswith((*_VALUE, b"++", b"--", b"#!")) or bool(_HEADER.search(before))
 
 
 def _may_quote(language: Language, data: bytes, at: int) -> bool:
