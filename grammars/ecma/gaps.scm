@@ -102,9 +102,15 @@
   (#match? @_error "^(NotImplemented|Unimplemented)"))
 
 ; The grammar takes these for names.
-([(identifier) (statement_identifier)] @refuse
+([(identifier) (statement_identifier) (shorthand_property_identifier) (shorthand_property_identifier_pattern)] @refuse
   (#any-of? @refuse "break" "case" "catch" "const" "continue" "delete" "do" "else" "finally" "for" "if" "in" "instanceof"
     "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))
+
+; An element that is missing, which only an array may have; what remains under a key.
+(arguments ["(" ","] . "," @refuse)
+(object ["{" ","] . "," @refuse)
+(object_pattern ["{" ","] . "," @refuse)
+(pair_pattern key: (_) @refuse value: (rest_pattern))
 
 ; A label is for a loop, or for a block that is left by `break`. Any other is a field of an object in the wrong place.
 (labeled_statement body: [(expression_statement) (empty_statement)]) @refuse

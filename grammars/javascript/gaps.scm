@@ -9,3 +9,6 @@
 (field_definition value: (_) @expression)
 
 (class_body (field_definition) @statement)
+
+; A constant without its value.
+(lexical_declaration kind: "const" (variable_declarator name: (_) @refuse !value))

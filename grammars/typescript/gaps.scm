@@ -35,3 +35,6 @@
 (internal_module) @wall @room.file
 (internal_module body: (statement_block (import_statement source: (_)) @misplaced))
 [(module) (ambient_declaration)] @room.file
+
+; A constant without its value, which only a declaration of its type may be.
+(lexical_declaration kind: "const" (variable_declarator name: (_) @refuse !type !value))

@@ -6,7 +6,7 @@ from dg_lsp.filling.fill import finish
 from dg_lsp.settings import Settings
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.fills.fit import fit
-from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.text.gaps.find import find_gap, find_named
 from dg_lsp.text.gaps.gap import apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Fill
@@ -176,3 +176,44 @@ def test_a_string_of_a_broken_file_ends_where_it_did(language: str, text: str, f
     document = Document("file:///m", language, 0, text.replace("¦", "").encode())
     edit = finish(document, find_gap(document, text.index("¦"), "string"), Fill(fill)).edit
     assert edit is None or not edit.text.rstrip("'\"").endswith(fill), edit
+
+
+# A function whose name the grammar loses elsewhere in valid code, or in code of another grammar, and the name.
+NAMED = (
+    ("go", "package p\n\nfunc f(a int) {\n\tb := new(3)\n\t¦\n}\n", "f"),
+    (
+        "java",
+        "class A extends B {\n    A(int a) {\n        check(a);\n        super(a);\n        ¦\n    }\n}\n",
+        "A.A",
+    ),
+    ("cpp", "struct A {\n    int f(this A& self, int a) {\n        ¦\n    }\n};\n", "A.f"),
+    ("cpp", "int f(int a) {\n    if consteval { g(); }\n    ¦\n    return a;\n}\n", "f"),
+    ("typescript", "class A {\n  static accessor x = 1;\n  f(a: number) {\n    ¦\n  }\n}\n", "A.f"),
+    ("tsx", "function f() {\n  ¦\n  return <b>a & b</b>;\n}\n", "f"),
+    (
+        "csharp",
+        "static class E {\n    extension(string s) {\n        public int N() {\n            ¦\n        }\n    }\n}\n",
+        "E.N",
+    ),
+)
+
+
+@pytest.mark.parametrize(("language", "source", "name"), NAMED)
+def test_a_function_keeps_its_name(language: str, source: str, name: str) -> None:
+    at = len(source[: source.index("¦")].encode())
+    assert find_gap(Document("file:///wild", language, 0, source.replace("¦", "").encode()), at).name == name
+
+
+def test_a_body_that_begins_with_a_directive_is_written_at_its_indentation() -> None:
+    text = "int f(void) {\n#ifdef A\n    g();\n#endif\n}\n"
+    document = Document("file:///wild", "c", 0, text.encode())
+    edit = finish(document, find_named(document, "f"), Fill("int a = 1;\n    return a;")).edit
+    assert edit is not None
+    assert apply_edit(document, edit).data.startswith(b"int f(void) {\n    int a = 1;\n    return a;\n}")
+
+
+@pytest.mark.parametrize(
+    "text", ["function {{ name }}(a) {\n  ¦\n}\n\nfunction h() {}\n", "function {{ name }}(a) { ¦ }\n"]
+)
+def test_no_fill_ends_a_function_whose_name_a_template_inserts(text: str) -> None:
+    assert not shown("javascript", text, "} function g() {")
