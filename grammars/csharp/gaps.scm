@@ -134,6 +134,9 @@
   arguments: (argument_list . (argument (string_literal) @_message)))) @stub
   (#match? @_message "([Nn]ot( yet)? implemented|NOT IMPLEMENTED|[Uu]nimplemented|[Ii]mplement me|TODO|^.[Tt]odo(:.*)?.$)"))
 
+; These are called in the header of a constructor only.
+(invocation_expression function: ["this" "base"] @refuse)
+
 ; The grammar takes these for names.
 ((identifier) @refuse
   (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "foreach" "goto" "if" "return"

@@ -9,3 +9,5 @@
 ((identifier) @refuse
   (#any-of? @refuse "do" "else" "for" "fun" "if" "return" "throw" "try" "val" "var" "when" "while"))
 ((index_expression) @refuse (#match? @refuse "\\[\\s*\\]$"))
+; A name alone is an entry of an enumeration, and of no other class.
+((class_declaration (enum_class_body (enum_entry) @refuse)) @_class (#not-match? @_class "^[^{]*\\benum\\b"))
