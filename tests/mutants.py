@@ -1103,6 +1103,14 @@ MUTANTS = (
         "tests/cli/test_shown.py::test_sentences_findings_errors_and_logs_control_nothing",
     ),
     Mutant(
+        11,
+        "git's rules are read on the event loop",
+        "dg_lsp/server/workspace.py",
+        "        await self.git_answered(document.uri)\n        if is_stricter",
+        "        if is_stricter",
+        PROTECTION + "test_the_files_of_gits_rules_are_never_read_on_the_event_loop",
+    ),
+    Mutant(
         14,
         "a name's control characters reach the client",
         "dg_lsp/server/rpc/envelope.py",
