@@ -42,7 +42,7 @@ AWKWARD = [
     "a,b",
     "C:\\x y\\z",
 ]
-CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028)]
+CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x061C, 0x200F, 0x2066, 0x2028)]
 
 
 def call(name: str, *arguments: Any) -> Any:

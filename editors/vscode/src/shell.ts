@@ -11,7 +11,7 @@ export const OPTIONS = [
 const EFFORTS = ["low", "normal", "high"];
 
 // eslint-disable-next-line no-control-regex -- they are what is looked for
-const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const CONTROL = /[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The folder in which programs are started: none of its modules, settings or environments is a workspace's. */
 export const AWAY = "/";
