@@ -94,7 +94,7 @@ def installed(tmp_path: Path):
 
 UV_CALL = "pip install --python ~/.dg-lsp --reinstall-package dg-lsp --torch-backend"
 WHEEL = "dg_lsp-0.1.0-py3-none-any.whl"
-AGAIN = "pip install --quiet --no-deps --force-reinstall --"
+AGAIN = "pip install --no-compile --quiet --no-deps --force-reinstall --"
 
 
 def test_the_script_installs_the_wheel_beside_it(installed) -> None:
@@ -114,7 +114,7 @@ def test_without_the_index_of_torch_it_takes_the_build_for_cpus_that_pip_finds(i
     assert status == 0 and "asking pip" in said
     assert calls == [
         f"{UV_CALL} auto -- HERE/{WHEEL}",
-        f"pip install --find-links HERE --constraint ~/.dg-lsp/constraints.txt -- HERE/{WHEEL}",
+        f"pip install --no-compile --find-links HERE --constraint ~/.dg-lsp/constraints.txt -- HERE/{WHEEL}",
         f"{AGAIN} HERE/{WHEEL}",
     ]
     assert (tmp_path / ".dg-lsp/constraints.txt").read_text() == "torch==2.13.0+cpu\n"
@@ -130,7 +130,7 @@ def test_it_takes_the_build_for_gpus_only_if_that_is_wanted(installed) -> None:
 def test_it_takes_the_build_for_gpus_if_that_is_wanted(installed) -> None:
     status, calls, _ = installed(WHEEL, REFUSED="1", CUDA="1")
     assert status == 0 and calls[1:] == [
-        f"pip install --find-links HERE -- HERE/{WHEEL}",
+        f"pip install --no-compile --find-links HERE -- HERE/{WHEEL}",
         f"{AGAIN} HERE/{WHEEL}",
     ]
 
