@@ -114,14 +114,16 @@ class _Refused:
 class Judge:
     """A test command, how it ran on the files as they are now, and the fills that stay in them.
 
-    runs, ends: by command, the last run and the tests that end in functions which are not written, as long as the files
-    stay as they are. tries: how many fills of the last stub were tried. verdict: of the last one that counts. silent:
-    how many of the stubs that are filled did not raise. tell: called with what runs now.
+    runs, ends: by command, the last run and the tests that end in functions which are not written, as long as the
+    files stay as they are. needed: whether a test needs a fill, as long as they do. tries: how many fills of the last
+    stub were tried. verdict: of the last one that counts. silent: how many of the stubs that are filled did not raise.
+    tell: called with what runs now.
     """
 
     test: Test
     runs: dict[str, Ran] = field(default_factory=dict)
     ends: dict[str, frozenset[str]] = field(default_factory=dict)
+    needed: dict[tuple[Path, str], bool] = field(default_factory=dict)
     stayed: list[Stayed] = field(default_factory=list)
     refused: dict[tuple[Path, str], _Refused] = field(default_factory=dict)
     tries: int = 0
@@ -359,6 +361,7 @@ class Judge:
         """Forget what was known of the files before a change, and take the `runs` since it."""
         self.runs = runs
         self.ends.clear()
+        self.needed.clear()
 
     async def _share(self, one: Stayed, documents: Documents) -> float:
         """Return the share of the own tests of a fill that do not fail for it; 0 if it makes none pass."""
@@ -370,7 +373,25 @@ class Judge:
         failing = {test for test in own if ran.results.get(test) != ""}
         if failing:
             failing -= await self._ending(one.test, documents)
+            # Before those stubs were stubs again, other tests may have passed.
+            if not failing and not await self._is_needed(one):
+                return 0.0
         return 1 - len(failing) / len(own)
+
+    async def _is_needed(self, one: Stayed) -> bool:
+        """Return whether a test that passes on the files as they are does not if the function of a fill raises."""
+        key = (one.path, one.change.name)
+        if key not in self.needed:
+            ran, now = await self.now(one.test), read_now(kept_of(one.path).path) or b""
+            raising = undo(one.raising, one.change.after, now) if one.raising else None
+            if raising is None:
+                return True
+            self.tell(f"the tests run, to find those that need {one.change.name}")
+            without = await trial(one.path, Change(one.change.name, now, raising), one.test, lambda _: False)
+            self.needed[key] = any(
+                not how and without.results.get(test) != "" for test, how in ran.results.items()
+            )
+        return self.needed[key]
 
     async def _ending(self, test: Test, documents: Documents) -> frozenset[str]:
         """Return the tests that end in a function of `documents` that is not written, and raises."""

@@ -457,6 +457,19 @@ def test_a_test_that_ends_in_a_function_that_is_not_written_counts_for_no_other(
     assert [stub["outcome"] == "kept" for stub in report["stubs"]] == [bool(fill) for fill in fills]
 
 
+def test_a_test_that_needs_the_function_no_more_shows_nothing(tested: Path) -> None:
+    tested.write_text(PAIR + "def third(n):\n    raise NotImplementedError\n")
+    (tested.parent / "test_cash.py").write_text(
+        "from cash import first, second, third\n\ndef test_either():\n    try:\n        assert first(1) is None\n"
+        "    except NotImplementedError:\n        assert third(1) is None\n\n"
+        "def test_second():\n    assert second(1) is None\n\ndef test_wrong():\n    assert second(1) == 7\n\n"
+        "def test_third():\n    assert third(1) is None\n\n"
+        "def test_both():\n    assert second(1) is None and first(1) == 7\n"
+    )
+    report, _, _ = run(tested, "--keep-if", RUN)
+    assert outcomes(report) == {"first": "partial", "second": "partial", "third": "kept"}
+
+
 def test_a_fill_that_makes_a_test_fail_that_passed_is_not_kept(tested: Path) -> None:
     text = (
         CASH_TESTS.replace("is True", "in (None, 7)") + "\n\ndef test_more():\n    assert valid(1) is False\n"
