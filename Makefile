@@ -21,6 +21,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin dg_lsp
 
 # The code broken on purpose, one clause of a law at a time: each time a named test must fail.
 mutants: .venv/ready

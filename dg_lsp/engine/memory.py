@@ -5,6 +5,7 @@ beside one busy program on two cores, two threads take three times as long as on
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -207,8 +208,9 @@ def allowed(root: Path = ROOT, own: Path = OWN) -> int:
     The page in `groups`, "CPU Interface Files".
     """
     cores = float(os.cpu_count() or 1)
-    with suppress(AttributeError, OSError):  # not on every system
-        cores = len(os.sched_getaffinity(0))
+    if sys.platform == "linux":
+        with suppress(OSError):
+            cores = len(os.sched_getaffinity(0))
     for group in groups(root, own):
         with suppress(OSError, ValueError):
             quota, period = (group / "cpu.max").read_text().split()

@@ -8,6 +8,7 @@ tell, by looking at all of them now and then.
 import asyncio
 import math
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -141,10 +142,10 @@ class Project:
 
     def _read(self, index: Index, files: Iterator[Path], stop: threading.Event) -> None:
         """Add `files`, and the changed files, to `index` until it is full or `stop` is set."""
-        with suppress(AttributeError, OSError):
+        with suppress(OSError):
             # Linux knows a priority of each thread; elsewhere it would be that of the server.
-            os.sched_getaffinity(0)
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            if sys.platform == "linux":
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         began = time.monotonic()
         while not stop.is_set():
             if self._changed:

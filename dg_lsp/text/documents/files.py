@@ -369,7 +369,21 @@ def _dress(handle: int, path: Path) -> bool:
             os.fchown(handle, found.st_uid, found.st_gid)
         except OSError:
             exact = False
-    names = _attributes(path)
+    exact = _give_attributes(handle, path) and exact
+    os.fchmod(handle, stat.S_IMODE(found.st_mode) & (0o7777 if exact else 0o700))
+    return exact
+
+
+def _give_attributes(handle: int, path: Path) -> bool:
+    """Give the file `handle` the extended attributes of the one at `path`; return whether it has all that count.
+
+    Python knows them on Linux only.
+    """
+    if sys.platform != "linux":
+        return True
+    names, exact = list[str](), True
+    with suppress(OSError):
+        names = os.listxattr(path)
     for name in names:
         try:
             os.setxattr(handle, name, os.getxattr(path, name))
@@ -378,17 +392,9 @@ def _dress(handle: int, path: Path) -> bool:
             exact = exact and name != _ACL and not name.startswith("user.")
     if _ACL not in names:
         # The folder's default one.
-        with suppress(OSError, AttributeError):
+        with suppress(OSError):
             os.removexattr(handle, _ACL)
-    os.fchmod(handle, stat.S_IMODE(found.st_mode) & (0o7777 if exact else 0o700))
     return exact
-
-
-def _attributes(path: Path) -> list[str]:
-    try:
-        return os.listxattr(path)
-    except (OSError, AttributeError):
-        return []
 
 
 def _pour(handle: int, data: bytes) -> None:
