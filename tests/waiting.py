@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 
 # Seconds for something that takes a moment on an idle machine; fewer where the tests are expected to fail.
 PATIENCE = float(os.environ.get("TESTS_PATIENCE", "60"))
+# Seconds before the second look; each pause is twice as long as the one before, up to the longest.
+_FIRST, _LONGEST = 0.0005, 0.01
 
 
 def wait_until(met: Callable[[], object], patience: float = PATIENCE) -> None:
@@ -16,10 +18,11 @@ def wait_until(met: Callable[[], object], patience: float = PATIENCE) -> None:
     Raises:
         AssertionError: it did not within `patience` seconds.
     """
-    end = time.monotonic() + patience
+    end, pause = time.monotonic() + patience, _FIRST
     while not met():
         assert time.monotonic() < end, f"not within {patience:.0f} s"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST)
 
 
 async def until(met: Callable[[], object | Awaitable[object]], patience: float = PATIENCE) -> None:
@@ -28,10 +31,11 @@ async def until(met: Callable[[], object | Awaitable[object]], patience: float =
     Raises:
         AssertionError: it was not met within `patience` seconds.
     """
-    end = time.monotonic() + patience
+    end, pause = time.monotonic() + patience, _FIRST
     while True:
         found = met()
         if await found if inspect.isawaitable(found) else found:
             return
         assert time.monotonic() < end, f"not within {patience:.0f} s"
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST)

@@ -187,9 +187,13 @@ NAMED = (
         "A.A",
     ),
     ("cpp", "struct A {\n    int f(this A& self, int a) {\n        ¦\n    }\n};\n", "A.f"),
+    ("cpp", "struct A {\n    int operator()(this A self) {\n        ¦\n    }\n};\n", "A.operator()"),
     ("cpp", "int f(int a) {\n    if consteval { g(); }\n    ¦\n    return a;\n}\n", "f"),
+    ("cpp", "int f(int a) {\n    if not consteval { g(); } else { h(); }\n    ¦\n    return a;\n}\n", "f"),
+    ("cpp", "int f(int a) pre(a > 0) post(r: r > 1) {\n    ¦\n    return a;\n}\n", "f"),
     ("typescript", "class A {\n  static accessor x = 1;\n  f(a: number) {\n    ¦\n  }\n}\n", "A.f"),
     ("tsx", "function f() {\n  ¦\n  return <b>a & b</b>;\n}\n", "f"),
+    ("csharp", 'class A {\n    void F(int a) {\n        s = $@"""{p}""";\n        ¦\n    }\n}\n', "A.F"),
     (
         "csharp",
         "static class E {\n    extension(string s) {\n        public int N() {\n            ¦\n        }\n    }\n}\n",
@@ -204,12 +208,19 @@ def test_a_function_keeps_its_name(language: str, source: str, name: str) -> Non
     assert find_gap(Document("file:///wild", language, 0, source.replace("¦", "").encode()), at).name == name
 
 
-def test_a_body_that_begins_with_a_directive_is_written_at_its_indentation() -> None:
-    text = "int f(void) {\n#ifdef A\n    g();\n#endif\n}\n"
-    document = Document("file:///wild", "c", 0, text.encode())
+# Functions of C whose first line is less deep than their statements, or which have none.
+SHALLOW = (
+    *("#ifdef A\n    g();\n#endif\n", "#ifdef A\n#endif\n", "/* a */\n#ifdef A\n    g();\n#endif\n"),
+    *("err:\n    g();\n", "// a\n    g();\n", "/* a\n b */\n    g();\n"),
+)
+
+
+@pytest.mark.parametrize("body", SHALLOW)
+def test_a_body_is_written_at_the_depth_of_its_statements(body: str) -> None:
+    document = Document("file:///wild", "c", 0, f"int f(void) {{\n{body}}}\n".encode())
     edit = finish(document, find_named(document, "f"), Fill("int a = 1;\n    return a;")).edit
     assert edit is not None
-    assert apply_edit(document, edit).data.startswith(b"int f(void) {\n    int a = 1;\n    return a;\n}")
+    assert apply_edit(document, edit).data == b"int f(void) {\n    int a = 1;\n    return a;\n}\n"
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,10 @@ def body_gap(analysis: Analysis, body: Body) -> Gap:
         first, last = body.opens, body.end
     else:
         first, last, lead = body.first, body.end, ""
-        directive = analysis.language.words.directive
-        if directive and data.startswith(directive, first) and leading(data, first).decode() != indent:
-            # A directive is at any depth; the text in its place is as deep as the rest.
-            first, lead = line_start(data, first), indent
+        begins, space = line_start(data, first), leading(data, first)
+        if space.decode() != indent and begins + len(space) == first:
+            # A directive, a label or a comment is at any depth; the text in its place is as deep as the rest.
+            first, lead = begins, indent
     # Add the text that the repair has put before it and the closing of the body.
     start = analysis.back(first)
     return Gap(

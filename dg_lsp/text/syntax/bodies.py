@@ -12,9 +12,19 @@ from dg_lsp.text.languages import python
 from dg_lsp.text.languages.language import OWNERS, Language, Owner
 from dg_lsp.text.messages import Kind
 from dg_lsp.text.syntax.items import head_of, without_arguments
-from dg_lsp.text.syntax.lexer import Span, indentation, leading, line_end, line_start, tokens, width
+from dg_lsp.text.syntax.lexer import (
+    Span,
+    first_token,
+    indentation,
+    leading,
+    line_end,
+    line_start,
+    tokens,
+    width,
+)
 
 _BLANK = re.compile(rb"\s*")
+_CASE = re.compile(rb"(?:case|default)\b")
 # Text that may be before the head of an owner and still belongs to it, such as `export` or `template <class T>`.
 _BEFORE = re.compile(rb"(?:\w+\s+|<[^{}();=]*>\s*)*\Z")
 _CALLED = re.compile(rb"\w+\s*\(.*\)\s*", re.DOTALL)
@@ -195,7 +205,7 @@ def between_braces(
         closes=closes,
         stop=max(stop, closes),
         inline=inline,
-        indent=None if inline or first is None else _indent(language, data, first, end),
+        indent=None if inline or first is None else _indent(language, data, header, (first, end)),
         is_placeholder=is_placeholder,
         is_intentionally_empty=any(
             n.start_byte in (header.start, header.define) for n in found.get("stub.skip", ())
@@ -293,17 +303,22 @@ def trailing(data: bytes, stop: int) -> int:
     return len(piece) - len(piece.rstrip())
 
 
-def _indent(language: Language, data: bytes, first: int, end: int) -> bytes | None:
-    """The white space of the first line of a body that shows its indentation."""
-    at, words = first, language.words
+def _indent(language: Language, data: bytes, header: Header, inside: Span) -> bytes | None:
+    """The white space of the first line of a body that shows its indentation; None where no line does."""
+    (at, end), words, least = inside, language.words, indentation(data, header.define)
     while at < end:
-        # A label or a closing bracket may be at any depth.
+        # A label, a directive or a closing bracket may be at any depth, and a comment at that of the header.
         directive = words.directive and data.startswith(words.directive, at)
-        if not (directive or words.labels.match(data, at) or data.startswith((b")", b"]", b"}"), at)):
+        shallow, last = indentation(data, at) <= least, at
+        if shallow and (token := first_token(language, data, at)).kind == "comment":
+            last = token.end
+        elif _CASE.match(data, at) or not (
+            directive or words.labels.match(data, at) or data.startswith((b")", b"]", b"}"), at)
+        ):
             return leading(data, at)
-        found = _BLANK.match(data, line_end(data, at), end)
+        found = _BLANK.match(data, line_end(data, last), end)
         at = found.end() if found else end
-    return leading(data, first)
+    return None
 
 
 def has_only_placeholder(language: Language, data: bytes, inside: Span, stubs: Iterable[Span]) -> bool:

@@ -113,7 +113,8 @@ def element_end(language: Language, data: bytes) -> int:
 def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Mark]:
     """The marks of code alone; with JSX also each `<` that may begin a tag."""
     pattern, at = _pattern(language), start
-    count = 0
+    # The last comments with only white space between.
+    comments, count = (start, start), 0
     while at < stop:
         for match in pattern.finditer(data, at, stop):
             count += 1
@@ -123,8 +124,14 @@ def _marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[M
             if kind in _SIMPLE:
                 yield kind, match.start(), match.end()
                 continue
-            mark, end = _special(language, data, match, stop)
+            before = match.start()
+            if kind == "slash" and not data[comments[1] : before].strip():
+                before = comments[0]
+            mark, end = _special(language, data, match, stop, before)
             if mark is not None:
+                if mark[0] == "comment":
+                    apart = data[comments[1] : mark[1]].strip()
+                    comments = mark[1] if apart else comments[0], mark[2]
                 yield mark
             if end != match.end():
                 at = end
@@ -347,8 +354,13 @@ def _string(quotes: Quotes) -> bytes:
     return opening + b"(?:[^%b]++%b%b)*+" % (left, rest, escape)
 
 
-def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int) -> tuple[Mark | None, int]:
-    """The mark of a match that means what it looks like only here, None where it does not, and where to go on."""
+def _special(
+    language: Language, data: bytes, match: re.Match[bytes], stop: int, before: int
+) -> tuple[Mark | None, int]:
+    """The mark of a match that means what it looks like only here, None where it does not, and where to go on.
+
+    before: where the code before it ends, comments left out.
+    """
     kind, start, end = match.lastgroup, match.start(), match.end()
     if kind == "line":
         # In the text between tags an address is no comment.
@@ -361,7 +373,7 @@ def _special(language: Language, data: bytes, match: re.Match[bytes], stop: int)
         end = shut if shut >= 0 else stop
         return ("comment", start, end), end
     if kind == "slash":
-        may_be = _may_be_regex(language, data, start)
+        may_be = _may_be_regex(language, data, before)
         found = _REGEX.match(data, start) if may_be else None
         # At the beginning of a text, such as a fill, a slash may divide what is before that.
         begun = may_be and not found and data[max(start - 200, 0) : start].strip()
@@ -402,7 +414,7 @@ def _quoted(language: Language, data: bytes, match: re.Match[bytes], stop: int) 
 
 
 def _may_be_regex(language: Language, data: bytes, at: int) -> bool:
-    """Return whether the slash at `at` begins a regular expression and does not divide the text before it."""
+    """Return whether a slash after the code that ends at `at` begins a regular expression and does not divide it."""
     before = data[max(at - 200, 0) : at].rstrip()
     word = _WORD.search(before)
     if word is not None:
