@@ -65,8 +65,8 @@ class _Session:
         """Return the answer in a situation, and what it becomes while one looks at it for `look` seconds.
 
         1. Open the file as it is before Enter, and ask at the end of the line above, as an editor does after its last
-        key.  2. Type the line end, the indent, and the word.  3. Ask, and time the answer.  4. Ask again as often as
-        the server says that the text has got longer.
+        key.  2. Type the line end and the indent, and the word letter by letter.  3. Ask, and time the answer.  4. Ask
+        again as often as the server says that the text has got longer.
         """
         place, wire = self._place, self._wire
         # 1.
@@ -79,8 +79,11 @@ class _Session:
             time.sleep(settle)
             self._ask(self._line, column, _AUTOMATIC, "again")
         # 2.
-        typed = place.indent + (place.word if situation == "word" else "")
-        self._type(self._line, column, "\n" + typed)
+        word = place.word if situation == "word" else ""
+        self._type(self._line, column, "\n" + place.indent)
+        for number, letter in enumerate(word, len(place.indent)):
+            self._type(self._line + 1, number, letter)
+        typed = place.indent + word
         # 3.
         began = time.perf_counter()
         kind = _INVOKED if situation == "key" else _AUTOMATIC

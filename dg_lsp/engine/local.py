@@ -237,16 +237,14 @@ def _load(
     import torch  # noqa: PLC0415  (slow to import, and a client needs none)
 
     progress("importing transformers")
+    from dg_lsp.model.networks.lean import import_transformers  # noqa: PLC0415
+
+    import_transformers()
     from dg_lsp.model.cache import PrefixCaches  # noqa: PLC0415
     from dg_lsp.model.checkpoint import load_checkpoint  # noqa: PLC0415
     from dg_lsp.model.fill import fill, near, read_on, with_time_to_read  # noqa: PLC0415
 
-    warnings.filterwarnings("error", r"mkldnn_\w+ failed")
-    ignore_warnings()
-    # Numbers below 1e-38 count as zero in this thread, and in those that compute for it, which begin later: the softmax
-    # of attention scores that are far apart takes a fifth of the time.
-    torch.set_flush_denormal(True)
-    torch.set_num_threads(cores.threads())
+    _set_up(cores.threads())
     budget = cache_budget(settings)
     try:
         # Checked first, because loading a network that does not fit would first exhaust the machine.
@@ -290,6 +288,17 @@ def _load(
     weights = sum(t.nbytes for t in (*model.network.parameters(), *model.network.buffers()))
     run = with_second_try(begin, free, lambda: torch.set_num_threads(cores.threads()))
     return run, str(model.device), lambda: counts["hits"], weights, read
+
+
+def _set_up(threads: int) -> None:
+    """Set how torch computes in this thread, and in those that compute for it, which begin later."""
+    import torch  # noqa: PLC0415  (an engine is about to load)
+
+    warnings.filterwarnings("error", r"mkldnn_\w+ failed")
+    ignore_warnings()
+    # Numbers below 1e-38 count as zero: the softmax of attention scores that are far apart takes a fifth of the time.
+    torch.set_flush_denormal(True)
+    torch.set_num_threads(threads)
 
 
 class _Measured:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from accelerate import init_empty_weights
 from torch import Tensor
 from torch.nn import Linear, Parameter
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -25,6 +24,7 @@ from dg_lsp.model.networks.causal import Causal
 from dg_lsp.model.networks.eight import Beside, Eight
 from dg_lsp.model.networks.gguf_file import GgufFile, Stored
 from dg_lsp.model.networks.joined import join_layers
+from dg_lsp.model.networks.lean import without_weights
 from dg_lsp.model.networks.mapped import are_same, keep_matrices, kept_matrices
 from dg_lsp.model.networks.quanta import QuantizedError
 from dg_lsp.model.networks.quantized import QuantizedLinear
@@ -130,7 +130,7 @@ def matched(opened: GgufFile, dtype: torch.dtype) -> tuple[Any, dict[str, Stored
         CheckpointError: a tensor is missing, unknown or misshapen.
     """
     config = config_of(opened)
-    with init_empty_weights(include_buffers=False):
+    with without_weights():
         network = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=GROUPED)
     wanted = {name: tuple(t.shape) for name, t in network.named_parameters()}
     sources = _sources(opened, wanted)
@@ -161,7 +161,7 @@ def read_in_full(opened: GgufFile) -> Any:
     """
     config = config_of(opened)
     config.tie_word_embeddings = _OUTPUT not in opened.tensors
-    with init_empty_weights(include_buffers=False):
+    with without_weights():
         network = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     network.tie_weights()  # which the context has undone
     wanted = {name: tuple(t.shape) for name, t in network.named_parameters()}

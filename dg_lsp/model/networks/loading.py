@@ -18,6 +18,7 @@ from dg_lsp.model.networks.causal import FAMILY, Causal, read_network
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.networks.gguf_causal import load_gguf
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
+from dg_lsp.model.networks.lean import without_compiler
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.replay import enable
 from dg_lsp.settings import GRAPHS
@@ -154,16 +155,17 @@ def _load_gemma(path: Source, device: str, _: int) -> Any:
     placed = split_layers(path, device) if "+" in device else device_map(device)
     if graphs and not (isinstance(placed, dict) and placed.get("", "").startswith("cuda")):
         raise CheckpointError(f"graphs are recorded on one CUDA device, not on {device}; leave {GRAPHS} out")
-    network, info = DiffusionGemma.from_pretrained(
-        str(path),
-        dtype=number_type(path, placed),
-        device_map=placed,
-        local_files_only=True,
-        use_safetensors=True,
-        attn_implementation=GROUPED,
-        experts_implementation="grouped_mm",
-        output_loading_info=True,
-    )
+    with without_compiler():
+        network, info = DiffusionGemma.from_pretrained(
+            str(path),
+            dtype=number_type(path, placed),
+            device_map=placed,
+            local_files_only=True,
+            use_safetensors=True,
+            attn_implementation=GROUPED,
+            experts_implementation="grouped_mm",
+            output_loading_info=True,
+        )
     _refuse_faults(path, info)
     # Text needs no vision tower, and its weights take memory.
     network.model.encoder.vision_tower = network.model.encoder.embed_vision = None
@@ -184,13 +186,14 @@ def _load_causal(path: Source, device: str, bits: int) -> Any:
         place = torch.device(placed[""])
         slow = place.type == "cpu" and torch.backends.cpu.get_cpu_capability() in _SLOW
         return load_gguf(path, place, torch.float32 if slow else torch.bfloat16, bits)
-    network, info = read_network(
-        path,
-        dtype=number_type(path, placed),
-        device_map=placed,
-        attn_implementation=GROUPED,
-        output_loading_info=True,
-    )
+    with without_compiler():
+        network, info = read_network(
+            path,
+            dtype=number_type(path, placed),
+            device_map=placed,
+            attn_implementation=GROUPED,
+            output_loading_info=True,
+        )
     _refuse_faults(path, info)
     return Causal(network)
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import init_empty_weights
 from safetensors import safe_open
 from torch import Tensor
 from transformers import DiffusionGemmaConfig
 
 from dg_lsp.model.networks.attention import GROUPED
 from dg_lsp.model.networks.gemma import DiffusionGemma
+from dg_lsp.model.networks.lean import without_weights
 from dg_lsp.model.networks.loading import FETCH_AGAIN, SPREAD, CheckpointError, device_map
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.quanta import GROUPS, Format, QuantizedError, quantise, size_in
@@ -74,7 +74,7 @@ def tensors_in(file: Path) -> Iterator[tuple[str, Any]]:
 
 def empty_network(config: Any) -> Any:
     """A network of `config` in bf16 on the meta device, encoder and decoder tied, without a vision tower."""
-    with init_empty_weights(include_buffers=False):
+    with without_weights():
         network = DiffusionGemma._from_config(
             config, dtype=torch.bfloat16, attn_implementation=GROUPED, experts_implementation="grouped_mm"
         )
