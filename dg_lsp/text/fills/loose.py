@@ -27,6 +27,8 @@ _OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 # Characters of C0 and C1, and line ends beyond ASCII, in UTF-8; spaces beyond ASCII.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]")
 _SPACES = re.compile(rb"\xc2\xa0|\xe2\x80[\x80-\x8b\xaf]|\xe3\x80\x80|\xef\xbb\xbf")
+# Text after which `<<` begins no heredoc.
+_OPERAND = re.compile(rb"(?:[\w)\]}\"']|\bclass[ \t]+)\Z")
 _LITERALS = ("string", "open_string", "open_text", "comment", "directive")
 
 
@@ -44,12 +46,14 @@ def loose_literal(site: Site, fill: bytes) -> Loose | None:
 
     Nor may the fill hold a control character that the text around it does not hold, or in code a space of another kind.
     1. A string or comment that begins in the fill ends in it. A string may end in the text behind it if that has a
-    quote too many without the fill.  2. The string of one line that the gap is in ends on its line.  3. No comment ends
-    that has not begun.
+    quote too many without the fill, and a heredoc if that has a line of its name.  2. The string of one line that the
+    gap is in ends on its line.  3. No comment ends that has not begun.
     """
     place, code = _place_of(site, fill), site.language.is_plain or not site.is_prose
     found = _control(place) or (
-        _open_literal(place) or _comment_end(place) or _twin(place) or _strange(place) if code else None
+        _open_literal(place) or _heredoc(place) or _comment_end(place) or _twin(place) or _strange(place)
+        if code
+        else None
     )
     return place.loose(*found) if found else None
 
@@ -142,6 +146,20 @@ def _control(place: _Place) -> tuple[int, str] | None:
     for found in _CONTROLS.finditer(text, start, end):
         if found[0] == b"\0" or not (found[0] in site.before or found[0] in site.after):
             return found.start(), "a null byte" if found[0] == b"\0" else "a control character"
+    return None
+
+
+def _heredoc(place: _Place) -> tuple[int, str] | None:
+    """Return the place and kind of a heredoc that no line ends: it would take in all that follows."""
+    site, text, (start, end) = place.site, place.text, place.fill
+    for found in place.language.scanner.heredoc.finditer(text, start, end):
+        name, above = found["name"] or found["quoted"], text[: found.start()]
+        # `a<<b` appends, and `class <<self` is a class.
+        if not name or _OPERAND.search(above) or _is_literal(place, found.start()):
+            continue
+        last = re.compile(rb"^[ \t]*+%b[ \t]*+\r?$" % re.escape(name), re.MULTILINE)
+        if not (last.search(text, found.end(), end) or last.search(site.after)):
+            return found.start(), "an unclosed heredoc"
     return None
 
 
