@@ -217,3 +217,29 @@ def test_a_parse_that_is_given_up_keeps_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 2 * len(text)
+
+
+@pytest.mark.parametrize("name", ["python", "javascript", "shell", "cpp"])
+def test_a_text_whose_time_is_over_within_a_character_ends_no_process(name: str) -> None:
+    """At each piece of the text in turn, whose end may cut a character."""
+    code = (
+        "from dg_lsp.text.budget import Work\n"
+        "from dg_lsp.text.languages.language import load_language\n"
+        "from dg_lsp.text.reasons import OutOfTime\n"
+        "def over(work, now):\n"
+        "    global left\n"
+        "    left -= 1\n"
+        "    return left < 0\n"
+        "Work.is_over = over\n"
+        "for sign in ('\u00e4', '\u4f60', '\U0001f642'):\n"
+        "    for first in 'a', 'ab', 'abc':\n"
+        "        for most in range(1, 9):\n"
+        "            left = most\n"
+        "            try:\n"
+        f"                load_language({name!r}).parse((first + '\"' + sign * 50_000).encode())\n"
+        "            except Exception:\n"
+        "                pass\n"
+        "print('alive')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "alive\n", (done.returncode, done.stderr[-500:])

@@ -95,14 +95,17 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
     # The parser never lets go of what it is given, so that is one object, which is empty in the end. A node takes its
     # text from here, too, and reads bytes only.
     # A scanner that looks ahead at each place is not stopped by a callback; where the time is over, its text ends.
-    chunk, parsing, over = bytearray(), True, False
+    chunk, parsing, over, last = bytearray(), True, False, 0
 
     def read(at: int, _: object) -> bytes | bytearray:
-        nonlocal over
+        nonlocal over, last
         if not parsing:
             return data[at : at + _CHUNK]
         over = over or work.is_over(monotonic())
-        chunk[:] = b"" if over else data[at : at + _CHUNK]
+        # A character that the last piece has cut is read again, and crashes the parser where nothing comes.
+        size = _CHUNK if not over else _width(data[at]) if at < last else 0
+        last = min(at + size, len(data))
+        chunk[:] = data[at:last]
         return chunk
 
     errors = _Errors(parser, data)
@@ -124,6 +127,11 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
             parsing = False
             chunk.clear()
     return tree
+
+
+def _width(lead: int) -> int:
+    """Return the number of bytes of the character in UTF-8 that begins with `lead`."""
+    return 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
 
 
 def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, object], bool]:
