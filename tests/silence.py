@@ -8,7 +8,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from tests.processes import own_runtime
 
@@ -16,10 +19,22 @@ LONGEST = 2.0  # seconds that an idle machine allows
 _STUB = 'def add(first, second):\n    """Return the sum of two numbers."""\n    raise NotImplementedError\n'
 
 
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The longest silence of a command: its seconds, the processor time that the command took in it, what it ends at.
+
+    Beside other programs a silence is longer than on an idle machine, and its processor time is not.
+    """
+
+    seconds: float = 0.0
+    busy: float = 0.0
+    at: bytes = b""
+
+
 def silence_of(
     command: Sequence[str], environment: Mapping[str, str], ended: Callable[[bytes], bool] = lambda _: False
-) -> tuple[float, bytes]:
-    """Run `dg-lsp` with the words `command` in a terminal; return its longest silence in seconds, and all it wrote.
+) -> tuple[Silence, bytes]:
+    """Run `dg-lsp` with the words `command` in a terminal; return its longest silence, and all it wrote.
 
     ended: gets what was written so far, and returns whether the command is to be ended.
     """
@@ -33,19 +48,30 @@ def silence_of(
         start_new_session=True,
     )
     os.close(theirs)
-    said, longest, last = bytearray(), 0.0, time.monotonic()
+    process = psutil.Process(child.pid)
+    said, longest, last, worked = bytearray(), Silence(), time.monotonic(), 0.0
+
+    def measured(new: bytes) -> Silence:
+        nonlocal last, worked
+        now, work = time.monotonic(), sum(process.cpu_times()[:2])
+        one = Silence(now - last, work - worked, new[-60:])
+        last, worked = now, work
+        return max(longest, one, key=lambda silence: silence.seconds)
+
     try:
-        while child.poll() is None or select.select([ours], [], [], 0)[0]:
+        # Its entry stays after its end until it is waited for.
+        while process.status() != psutil.STATUS_ZOMBIE or select.select([ours], [], [], 0)[0]:
             if select.select([ours], [], [], 0.05)[0]:
                 try:
-                    said += os.read(ours, 65536)
+                    new = os.read(ours, 65536)
                 except OSError:
                     break
-                longest, last = max(longest, time.monotonic() - last), time.monotonic()
+                said += new
+                longest = measured(new)
             if ended(bytes(said)):
-                child.terminate()
+                process.terminate()
+        longest = measured(b"")
     finally:
-        longest = max(longest, time.monotonic() - last)
         child.kill()
         child.wait()
         os.close(ours)
@@ -97,8 +123,12 @@ def main(names: Sequence[str]) -> int:
             ready = (lambda said: b"ready on" in said) if name == "serve-engine" else (lambda _: False)
             began = time.monotonic()
             longest, said = silence_of(command, {"XDG_STATE_HOME": home, "NVIM_APPNAME": "tried"}, ready)
-            worst = max(worst, longest)
-            print(f"{name:<16} {time.monotonic() - began:6.1f} s, silent for {longest:5.2f} s", flush=True)
+            worst = max(worst, longest.seconds)
+            print(
+                f"{name:<16} {time.monotonic() - began:6.1f} s, silent for {longest.seconds:5.2f} s, "
+                f"{longest.busy:5.2f} s of processor time, until {longest.at!r}",
+                flush=True,
+            )
             if os.environ.get("SHOW"):
                 print(said[-2000:].decode("utf-8", "replace"))
     return int(worst > LONGEST)

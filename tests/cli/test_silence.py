@@ -16,4 +16,4 @@ def test_a_command_that_loads_a_model_shows_that_it_works(name: str, tmp_path: P
     if name == "serve-engine":
         silence_of(commands(tmp_path, "embedded")["token"], {})
     longest, said = silence_of(command, {}, lambda said: b"ready on" in said)
-    assert b"Traceback" not in said and longest < MOST, said[-2000:]
+    assert b"Traceback" not in said and longest.seconds < MOST, said[-2000:]
