@@ -122,6 +122,9 @@ def load_network(source: Source, device: str, bits: int = 16) -> Any:
     logging.disable_progress_bar()  # it would break into our own progress line
     try:
         return NETWORKS[kind_of(source)](source, device, bits).eval()
+    except CheckpointError:
+        # It names its own fix: of a device that is not there, another device.
+        raise
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise CheckpointError(f"{path} does not fit the memory of {device}; try --device cpu") from error
