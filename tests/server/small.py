@@ -130,8 +130,8 @@ async def big(ls: Server, params: Any) -> str:
     return "x" * int(params["size"])
 
 
-async def surrogate(ls: Server, params: Any) -> str:
-    return "\ud83d|é|🙂"
+async def surrogate(ls: Server, params: Any) -> dict[str, str]:
+    return {"text": "\ud83d|é|🙂"}
 
 
 async def ask_client(ls: Server, params: Any) -> Any:

@@ -366,7 +366,7 @@ def test_a_result_that_is_no_json_is_an_error(start: Start) -> None:
 def test_lone_surrogates_and_other_text_go_out_and_come_in() -> None:
     with small() as wire:
         wire.initialize()
-        assert wire.ask(1, "test/surrogate")["result"] == "\ud83d|é|🙂"
+        assert wire.ask(1, "test/surrogate")["result"]["text"] == "\ud83d|é|🙂"
         raw = json.dumps(opened("\ud83dé🙂"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         wire.send(frame(raw))
         assert wire.ask(2, "test/text", {"uri": URI})["result"]["text"] == "\ufffdé🙂"
