@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -37,7 +38,8 @@ class Refusals:
         self._excluded: dict[str, str] = {}
         self._ignored: dict[str, tuple[int, asyncio.Future[bool]]] = {}
         self._stamps: dict[Path, tuple[float, int]] = {}
-        self._changes = 0  # of what the globs are compared with
+        self._turns = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        self._changes = 0  # of what is read from the disk
         # Own threads: a disk may hang, and must not block the threads that serve requests.
         self._threads = ThreadPoolExecutor(_THREADS, "disk")
 
@@ -61,6 +63,12 @@ class Refusals:
             return f"{language} is switched off by the setting disabledLanguages"
         return ""
 
+    def turn(self, uri: str) -> asyncio.Lock:
+        """Return the lock in which the disk is looked at for the document `uri`, so that requests stay in order."""
+        if len(self._turns) >= _KNOWN:
+            self._turns.clear()
+        return self._turns[uri]
+
     async def git_answered(self, uri: str, settings: Settings) -> None:
         """Wait until git has said whether it ignores the file of the document `uri`, if `settings` ask for that."""
         if settings.exclude_ignored:
@@ -81,16 +89,18 @@ class Refusals:
         run = partial(asyncio.get_running_loop().run_in_executor, self._threads)
         found = await run(lambda: {uri: _excluding_glob(uri, globs, folders) for uri in new})
         stamps = await run(lambda: {folder: rules_stamp(folder) for folder in old})
-        if changes == self._changes:
-            self._keep_globs(found)
+        if changes != self._changes:
+            return
+        self._keep_globs(found)
         # From now on, since a slow disk would otherwise be read again by `reason`, on the event loop.
         now = time.monotonic()
         for folder, stamp in stamps.items():
             self._keep_stamp(folder, now, stamp)
 
-    def forget_globs(self) -> None:
-        """Compare all names with the globs again: settings, folders or links have changed."""
+    def forget(self) -> None:
+        """Compare all names with the globs again, and look at git's rules: settings, folders or files have changed."""
         self._excluded.clear()
+        self._stamps.clear()
         self._changes += 1
 
     def opened(self, uri: str) -> None:
@@ -101,6 +111,7 @@ class Refusals:
     def closed(self, uri: str) -> None:
         """Drop the answers about the document `uri`."""
         self.opened(uri)
+        self._turns.pop(uri, None)
         if (known := self._ignored.pop(uri, None)) is not None:
             known[1].cancel()
 
@@ -134,8 +145,8 @@ class Refusals:
         return known[1]
 
     def _stamp(self, folder: Path) -> int:
-        """Return the state of git's rules for the files of `folder`."""
-        if not self._is_fresh(folder):
+        """Return the state of git's rules for the files of `folder` as `look` has found it."""
+        if folder not in self._stamps:
             self._keep_stamp(folder, time.monotonic(), rules_stamp(folder))
         return self._stamps[folder][1]
 

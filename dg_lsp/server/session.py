@@ -294,7 +294,7 @@ class Session:
 
     def files_moved(self) -> None:
         """Forget the text of other files, and end all work, since other files may be read from now on."""
-        self._workspace.refusals.forget_globs()
+        self._workspace.refusals.forget()
         self._stop_requests()
         self._workspace.project.forget()
 

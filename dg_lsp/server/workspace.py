@@ -22,6 +22,7 @@ from dg_lsp.text.syntax.magics import without_magics
 
 # Seconds that a client has to report its settings before text is read without them.
 PATIENCE = 5.0
+CHANGED = "the document changed, or a newer request replaced this one"
 
 
 class Workspace:
@@ -99,9 +100,10 @@ class Workspace:
         """
         own = (uri, *self.documents.notebooks.holding(uri))
         folders = [*map(str, self.folders())]
-        await self.refusals.look({*own, *self.documents.at_hand()}, self.settings, folders)
-        for one in own:
-            await self.refusals.git_answered(one, self.settings)
+        async with self.refusals.turn(uri):
+            await self.refusals.look({*own, *self.documents.at_hand()}, self.settings, folders)
+            for one in own:
+                await self.refusals.git_answered(one, self.settings)
 
     async def permitted(self, uri: str) -> Document:
         """Return the open document `uri`, once its settings are known and git has answered if need be.
@@ -114,7 +116,7 @@ class Workspace:
         if document is not None:
             await self.git_answered(uri)
         if document is not None and self.documents.state(uri) != document.state:
-            raise NoGap("the document changed while git was asked about it; try again")
+            raise NoGap(CHANGED)
         return self.document(uri)
 
     async def open_or_on_disk(self, uri: str, version: object = None) -> Document:

@@ -17,9 +17,9 @@ from dg_lsp.server.rpc.streams import serve
 from dg_lsp.settings import from_environment
 
 
-async def text(ls: Server, params: Any) -> str | None:
+async def text(ls: Server, params: Any) -> dict[str, str | None]:
     document = ls.documents.snapshot(params["uri"])
-    return document.text if document else None
+    return {"text": document.text if document else None}
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ class Window:
     def same_text(self, uri: str) -> bool:
         """Whether the server has the document as the editor has it."""
         answer = self.wait(self.ask("test/text", {"uri": uri}))
-        return bool(answer["result"] == self.texts[uri])
+        return bool(answer["result"]["text"] == self.texts[uri])
 
     def status(self, timeout: float = 120) -> dict[str, Any]:
         """The object of `dg-lsp/status`."""

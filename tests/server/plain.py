@@ -48,8 +48,8 @@ async def fail_notification(ls: LanguageServer, params: Any) -> None:
 
 
 @server.feature("test/big")
-async def big(ls: LanguageServer, params: Any) -> str:
-    return "x" * int(params.size)
+async def big(ls: LanguageServer, params: Any) -> dict[str, str]:
+    return {"text": "x" * int(params.size)}
 
 
 @server.feature("test/state")

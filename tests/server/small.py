@@ -126,8 +126,8 @@ async def odd(ls: Server, params: Any) -> object:
     return {"odd": {1, 2}, "worse": object()} if params else float("nan")
 
 
-async def big(ls: Server, params: Any) -> str:
-    return "x" * int(params["size"])
+async def big(ls: Server, params: Any) -> dict[str, str]:
+    return {"text": "x" * int(params["size"])}
 
 
 async def surrogate(ls: Server, params: Any) -> dict[str, str]:

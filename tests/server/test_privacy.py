@@ -474,7 +474,7 @@ def test_the_event_loop_reads_no_link_and_no_rule_of_git(
             item = types.TextDocumentItem(path.as_uri(), "python", 1, OWN)
             await handler.did_open(window.context, types.DidOpenTextDocumentParams(item))
         uri = (tmp_path / "own.py").as_uri()
-        for forget in (lambda: None, window.workspace.refusals.forget_globs):
+        for forget in (lambda: None, window.workspace.refusals.forget):
             forget()
             assert window.workspace.beside(await window.workspace.permitted(uri))
         await window.session.close()

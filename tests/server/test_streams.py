@@ -260,7 +260,7 @@ def test_answers_that_nobody_reads_stop_nobody(start: Callable[..., Wire]) -> No
         sender.join(max(3, wire.patience))
         assert not sender.is_alive(), "the server stopped reading"
         wire.start_reading()
-        assert len(wire.answer(2999)["result"]) == 1000
+        assert len(wire.answer(2999)["result"]["text"]) == 1000
 
 
 def test_a_client_that_never_reads_is_left() -> None:

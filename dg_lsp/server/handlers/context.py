@@ -18,7 +18,7 @@ from dg_lsp.server.session import Session, Superseded
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.server.uses import Uses
-from dg_lsp.server.workspace import Workspace
+from dg_lsp.server.workspace import CHANGED, Workspace
 from dg_lsp.text.documents.document import Document, DocumentError
 from dg_lsp.text.documents.excluded import split_uri
 from dg_lsp.text.fills.confirm import note_of
@@ -28,7 +28,6 @@ from dg_lsp.text.reasons import NoGap
 
 T = TypeVar("T")
 
-CHANGED = "the document changed, or a newer request replaced this one"
 _BACKQUOTED = re.compile(r"`(?!dg-lsp)[^`]+`")
 _QUOTED = re.compile(r"(?<!\w)'[^']+'")
 _log = logging.getLogger("dg_lsp.server")

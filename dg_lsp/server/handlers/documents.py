@@ -61,7 +61,7 @@ async def did_change_folders(context: Context, _: types.DidChangeWorkspaceFolder
 async def did_change_files(context: Context, params: types.DidChangeWatchedFilesParams) -> None:
     """Read the files that have changed again, and drop those that are gone; a rename is one of each."""
     # A link may lead elsewhere now.
-    context.workspace.refusals.forget_globs()
+    context.workspace.refusals.forget()
     project, changes = context.workspace.project, params.changes
     if len(changes) > _MANY:
         # Meanwhile no text of a file that is not on disk any more is used.
