@@ -49,7 +49,7 @@ def silence_of(
     )
     os.close(theirs)
     process = psutil.Process(child.pid)
-    said, longest, last, worked = bytearray(), Silence(), time.monotonic(), 0.0
+    said, longest, last, worked, ending = bytearray(), Silence(), time.monotonic(), 0.0, False
 
     def measured(new: bytes) -> Silence:
         nonlocal last, worked
@@ -68,7 +68,8 @@ def silence_of(
                     break
                 said += new
                 longest = measured(new)
-            if ended(bytes(said)):
+            if not ending and ended(bytes(said)):
+                ending = True
                 process.terminate()
         longest = measured(b"")
     finally:
