@@ -53,9 +53,15 @@ def join_of(model: Checkpoint, request: Infill, prefix: Sequence[int], seam: Sea
         return Join(kept, before, "", model.ends[:1])
     near = request.suffix[:_NEAR]
     suffix = model.encode(near)
-    behind = model.tokenizer.decode(list(suffix[:SUFFIX_READ]), skip_special_tokens=False).rstrip("\ufffd")
     end = (*seam.suffix[len(suffix) :], seam.filler) if near == request.suffix else ()
-    return Join(kept, before, behind, end[: max(SUFFIX_READ - len(suffix), 0)])
+    end = end[: max(SUFFIX_READ - len(suffix), 0)]
+    return Join(kept, before, suffix_beginning(model, request), end)
+
+
+def suffix_beginning(model: Checkpoint, request: Infill) -> str:
+    """Return the first SUFFIX_READ tokens of the text after the gap, as text."""
+    suffix = model.encode(request.suffix[:_NEAR])[:SUFFIX_READ]
+    return model.tokenizer.decode(list(suffix), skip_special_tokens=False).rstrip("\ufffd")
 
 
 def stable_tokens(model: Checkpoint, before: str) -> tuple[tuple[int, ...], str]:

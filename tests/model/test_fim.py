@@ -304,15 +304,18 @@ def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
 class Knowing:
     """A Reader that knows how a text goes on: behind the tokens of `whole` it is sure of the next one.
 
-    Behind any other token it ends the gap. encoded: how many tokens went into a cache.
+    It holds the next one of `other` for possible, too. Behind any other token it ends the gap. encoded: how many tokens
+    went into a cache; passes: how often texts behind it were read.
     """
 
     chunk = CHUNK
 
     def __init__(self, model: Checkpoint) -> None:
         self.text_config, self.device = model.network.text_config, torch.device("cpu")
-        self.size, self.end, self.encoded = model.vocabulary, model.ends[0], 0
+        self.size, self.end = model.vocabulary, model.ends[0]
+        self.encoded = self.passes = 0
         self.whole: tuple[int, ...] = ()
+        self.other: tuple[int, ...] = ()
 
     def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
         self.encoded += len(tokens)
@@ -323,16 +326,21 @@ class Knowing:
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
         assert masks
+        self.passes += 1
         self._append(behind, len(tokens))
         pairs = zip(tokens.tolist(), positions.tolist(), strict=True)
-        return torch.tensor([[float(self._next(*pair))] for pair in pairs])
+        known = [(self._next(self.whole, *pair), self._next(self.other, *pair)) for pair in pairs]
+        return torch.tensor(
+            [[self.end if one is None else one, -1 if two is None else two] for one, two in known]
+        ).float()
 
     def logits(self, states: Tensor) -> Tensor:
-        return 20 * torch.nn.functional.one_hot(states[:, 0].long(), self.size).float()
+        likely = torch.nn.functional.one_hot(states[:, 0].long(), self.size).float() * 20
+        possible = torch.nn.functional.one_hot(states[:, 1].long() + 1, self.size + 1)[:, 1:].float() * 15
+        return torch.maximum(likely, possible)
 
-    def _next(self, token: int, position: int) -> int:
-        known = position + 1 < len(self.whole) and self.whole[position] == token
-        return self.whole[position + 1] if known else self.end
+    def _next(self, text: tuple[int, ...], token: int, position: int) -> int | None:
+        return text[position + 1] if position + 1 < len(text) and text[position] == token else None
 
     def _append(self, cache: Cache, count: int) -> None:
         for layer in cache.layers:
@@ -345,11 +353,12 @@ def knowing(model: Checkpoint) -> Checkpoint:
     return replace(model, network=Knowing(model))
 
 
-def knows(model: Checkpoint, request: Infill, truth: str) -> None:
-    """Tell the network of `model` that `truth` belongs into the gap."""
+def knows(model: Checkpoint, request: Infill, truth: str, further: str = "") -> None:
+    """Tell the network of `model` that `truth` belongs into the gap, and that `further` is likelier than its end."""
     tokens, seam = tokenise(model, request)
     head = as_text(model.tokenizer, seam.head)
-    model.network.whole = (*tokens, *model.encode(head + truth), model.ends[0])
+    model.network.whole = (*tokens, *model.encode(head + truth + further), model.ends[0])
+    model.network.other = (*tokens, *model.encode(head + truth + request.suffix))
 
 
 def filled(model: Checkpoint, request: Infill, cache: PrefixCache | None = None) -> Fill:
@@ -392,6 +401,37 @@ def test_what_the_network_knows_is_filled_in(
     knows(knowing, request, truth)
     found = filled(knowing, request)
     assert (found.text.strip(), found.refusal) == (truth, "")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "whole"),
+    [
+        ("\n    return r" + SUFFIX, False),
+        ("\n    else:\n        return r" + SUFFIX, False),
+        # Nothing that belongs to the function is below, so nothing shows that the text ends sooner.
+        (SUFFIX, True),
+        ("\n", True),
+        ("", True),
+    ],
+)
+def test_a_span_ends_where_the_text_below_it_follows(
+    knowing: Checkpoint, suffix: str, *, whole: bool
+) -> None:
+    truth, further = "if r:\n        half(x)\n        half(r)", "\n        x = r\n    half(os)"
+    request = Infill(ABOVE + "    ", suffix, "python", "span", indent="    ")
+    knows(knowing, request, truth, further)
+    found = filled(knowing, request)
+    assert (found.text, found.refusal, found.shortened) == (truth + further * whole, "", False)
+
+
+def test_a_span_that_is_written_past_its_end_is_written_no_further(knowing: Checkpoint) -> None:
+    suffix = "\n    y = half(r)\n    return y" + SUFFIX
+    request = Infill(ABOVE + "    ", suffix, "python", "span", indent="    ")
+    for further in (suffix + "y = half(x)\n" * 9, "\n    x = r" * 40, "\n\ndef g(x):" + "\n    half(x)" * 9):
+        knows(knowing, request, "x = half(r)", further)
+        knowing.network.passes = 0
+        assert filled(knowing, request).text == "x = half(r)"
+        assert 0 < knowing.network.passes < 110, "of at least 150 tokens"
 
 
 def test_a_single_row_of_a_body_is_written_once(knowing: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,6 +291,15 @@ def function_of_span(site: Site) -> LogicalLine | None:
     return function_over(site.language, site.before, start, len(site.before))
 
 
+def is_last_of_span(site: Site) -> bool:
+    """Return whether nothing of the function around `site` is below its span; without one, whether nothing is."""
+    rest, *below = site.after.splitlines(keepends=True) or [b""]
+    own = [site.before[site.line :] + rest] if rest.strip() else []
+    following = next((line for line in (*own, *below) if line.strip()), None)
+    header = function_of_span(site) if following else None
+    return following is None or (header is not None and indentation(following, 0) <= header.width)
+
+
 def complaint(text: bytes) -> tuple[str, int, int] | None:
     """Return None if Python's parser takes `text`, or would take too long; else its message, and the line and the byte
     column, both from 0."""
