@@ -128,8 +128,9 @@ class _PastTheEnd:
         """Return whether the text, of the `whole` lines and an unfinished one, need not be longer."""
         lines = [line.rstrip() for line in whole if line.strip()]
         below = [line.rstrip() for line in LINE_END.split(self.request.suffix) if line.strip()][:_AGAIN]
+        again = bool(below) and lines[-len(below) :] == below
         left = end_of(self.request, self.text).ended
-        return left or len(whole) >= _LINES or lines[-_AGAIN:] == below or goes_round(self.text)
+        return again or left or len(whole) >= _LINES or goes_round(self.text)
 
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether the text is past its end."""
