@@ -480,6 +480,14 @@ MUTANTS = (
     ),
     Mutant(
         11,
+        "a scanner that does not notice the end of its text reads on where the time is over",
+        "dg_lsp/text/languages/recovery.py",
+        "ends = at == (last if over and not size else len(data))",
+        "ends = at == len(data)",
+        "tests/text/test_scanners.py::test_no_scanner_looks_forever_for_what_does_not_come",
+    ),
+    Mutant(
+        11,
         "errors in which a parser keeps several readings are not counted",
         "dg_lsp/text/languages/recovery.py",
         "if self.errors > _MOST_ERRORS:",

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from benchmarks.foreign.judges import Judge, Sample, judges, more
@@ -196,9 +197,8 @@ def _chosen(
     streams = [
         (places(language, one.data, random.Random(rng.random())), one.path) for one in accepted[:_FILES]
     ]
-    for number in range(count):
-        stream, path = streams[number % len(streams)]
-        yield next(stream), path
+    rounds = zip_longest(*(((place, path) for place in stream) for stream, path in streams))
+    yield from islice(filter(None, chain.from_iterable(rounds)), count)
 
 
 def _is_source(path: Path, suffixes: Sequence[str]) -> bool:

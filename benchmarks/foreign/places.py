@@ -15,10 +15,12 @@ _TOKEN = re.compile(rb"[\w$]+|[^\w\s]")
 _VALUE = re.compile(rb"(?:(?<![=!<>:+*/|&-])=(?!=)|\breturn\b|=>|:(?=[ \t]))[ \t]*")
 _FUNCTION = re.compile(rb"\b(?:def|func|function|fn|fun|sub)\b|\)[\w\s:&<>,*?.-]*\{?\s*\Z|=>\s*\{\Z")
 _LINES = 8
+# After so many in a row a file is taken to be all comments.
+_ATTEMPTS = 1_000
 
 
 def places(language: Language, data: bytes, rng: random.Random) -> Iterator[Place]:
-    """Yield places without end: what is cut out of `data` is no comment, and is not blank."""
+    """Yield places for as long as some are found: what is cut out of `data` is no comment, and is not blank."""
     kinds: dict[str, Callable[[bytes, int, random.Random], Span | None]] = {
         "rest of line": _rest,
         "statement": _statement,
@@ -27,7 +29,9 @@ def places(language: Language, data: bytes, rng: random.Random) -> Iterator[Plac
         "body": _body,
     }
     marks = tuple(m for m in (language.comment, *(b for b, _ in language.block_comments), b"*") if m)
-    while True:
+    failed = 0
+    while failed < _ATTEMPTS:
+        failed += 1
         where = rng.choice([*kinds, "rest of line"])
         at = rng.randrange(len(data))
         start, stop = line_of(data, at)
@@ -41,6 +45,7 @@ def places(language: Language, data: bytes, rng: random.Random) -> Iterator[Plac
         ]
         asks = where == "body" and not language.is_plain and rng.random() < 0.5 and _FUNCTION.search(header)
         kind: Kind | None = "function_body" if asks else None
+        failed = 0
         yield Place(language, data, *span, where, kind)
 
 

@@ -5,7 +5,6 @@
 reads texts FIRST to FIRST + COUNT of a language, and prints the number of each before.
 """
 
-import math
 import os
 import random
 import resource
@@ -22,7 +21,7 @@ from pathlib import Path
 from dg_lsp.text.budget import within
 from dg_lsp.text.languages.language import Language, known_languages, load_language, plain_languages
 from dg_lsp.text.reasons import OutOfTime
-from tests.robustness.readers import pool
+from tests.robustness.readers import pool, sources
 from tests.robustness.row import Row, missed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,8 +30,13 @@ SLOW = 2.0  # seconds of processor time for one text and an edit of it
 MEMORY = 1_000_000  # kilobytes of a child
 _BUDGET = 0.05  # seconds of processor time that one text may spend
 _LARGEST = 150_000  # bytes of a text
-_UNEDITED = 0.6  # the share of texts without an edit
-_MOST = 3_000  # times that a token is repeated
+_UNEDITED = 0.7  # the share of texts without an edit
+_MOST, _FEW = (
+    3_000,
+    40,
+)  # times that a token is repeated: in two texts of _DEEP, which take most of the time, and else
+_DEEP = 16
+_ABOVE = 200  # characters of a sound file above a text, on average
 _SHRINKS = 300  # attempts to make a text that ends a process smaller
 # What opens something in one language or another, beside the tokens of its own grammar.
 OPENERS = (
@@ -107,11 +111,14 @@ def text_of(language: Language, seed: int, number: int) -> bytes:
     if number < len(alone):
         shape, word = alone[number]
         text = shape((word,), _MOST, chance)
-    elif number % 4:
-        units = tuple(chance.choice(words) for _ in range(chance.randint(1, 4)))
-        text = chance.choice(SHAPES)(units, int(_MOST ** chance.random()), chance)
     else:
-        text = "".join(_soup(words, chance))
+        most = _MOST if number % _DEEP < 2 else _FEW
+        if number % 4:
+            units = tuple(chance.choice(words) for _ in range(chance.randint(1, 4)))
+            text = chance.choice(SHAPES)(units, int(most ** chance.random()), chance)
+        else:
+            text = "".join(_soup(words, most, chance))
+        text = _above(language, chance) + text
     return text.encode("utf-8", "replace")[:_LARGEST]
 
 
@@ -127,6 +134,20 @@ def _alone(language: Language, seed: int) -> list[tuple[Shape, str]]:
 def tokens(language: Language) -> tuple[str, ...]:
     """Return the tokens of the grammar, and what opens something in any language."""
     return tuple(dict.fromkeys((*pool(language), *OPENERS)))
+
+
+def _above(language: Language, chance: random.Random) -> str:
+    """Return lines with which a sound file begins, or none: PHP is text of a page without them."""
+    lines = chance.choice(_sound(language))[: chance.randrange(2 * _ABOVE)]
+    return lines[: lines.rfind("\n") + 1] if chance.random() < 0.5 else lines
+
+
+@cache
+def _sound(language: Language) -> tuple[str, ...]:
+    """Return sound texts of a language: the fixtures, or the sample of one that has none."""
+    samples = (ROOT / "benchmarks/plain/samples").glob("*")
+    mine = (one.read_text(encoding="utf-8") for one in samples if one.suffix in language.suffixes)
+    return sources(language.name) or tuple(mine)
 
 
 def _line(units: tuple[str, ...], times: int, chance: random.Random) -> str:
@@ -160,11 +181,11 @@ def _nested(units: tuple[str, ...], times: int, chance: random.Random) -> str:
 SHAPES: tuple[Shape, ...] = (_line, _spaced, _lines, _rising, _nested)
 
 
-def _soup(words: tuple[str, ...], chance: random.Random) -> Iterator[str]:
-    """Yield random runs of tokens, each run some times."""
+def _soup(words: tuple[str, ...], most: int, chance: random.Random) -> Iterator[str]:
+    """Yield random runs of tokens, each run some times: at most the root of `most`."""
     for _ in range(chance.randint(1, 12)):
         run = [chance.choice(words) + chance.choice(("", "", " ", "\n")) for _ in range(chance.randint(1, 6))]
-        yield "".join(run) * int(math.exp(chance.uniform(0, 4)))
+        yield "".join(run) * int(most ** (chance.random() / 2))
 
 
 def read(language: Language, data: bytes, chance: random.Random) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from dg_lsp.filling.fill import finish
-from dg_lsp.text.budget import within
+from dg_lsp.text.budget import Work, within
 from dg_lsp.text.documents.document import Document
 from dg_lsp.text.gaps.find import find_gap
 from dg_lsp.text.languages.language import load_language
@@ -56,6 +56,15 @@ DEEP: dict[str, tuple[str, bytes]] = {
         + b"y = 'a'",
     ),
 }
+# The scanner of Kotlin looked for a blank after the `@` of each, and did not notice the end of the text.
+ENDLESS = [
+    b"class A\n@",
+    b"val a: Int = 1\n@get",
+    b"val a: Int\n  @get:A(b",
+    b"class A {\n  val a = 1\n  @B(c, \xf0\x9f\x99\x82",
+    b"class A<B>\n// c\n\n@C",
+    b"class A\n@" + b"a" * 9_000 + b"\nb()\n",
+]
 # The scanner of Ruby holds these, with short names.
 HELD = {
     "names of heredocs": b"f("
@@ -140,6 +149,19 @@ def test_no_deep_text_ends_the_process_that_reads_it() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+def test_no_scanner_looks_forever_for_what_does_not_come() -> None:
+    """Nor where the time is over after any number of looks at the clock, and the text ends for the parser."""
+    code = (
+        "from tests.text.test_scanners import ENDLESS, read, read_in_looks\n"
+        "[read('kotlin', text) for text in ENDLESS]\n"
+        "[read_in_looks(looks, 'kotlin', ENDLESS[-1]) for looks in range(30)]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_no_edit_that_makes_a_text_deep_ends_the_process() -> None:
     code = (
         "from tests.text.test_scanners import DEEP, edit\n"
@@ -157,6 +179,14 @@ def read(name: str, data: bytes) -> None:
     with suppress(OutOfTime), within(5):
         tree = language.parse(data)
         language.reparse(tree, data, (len(data), len(data)), b"\n")
+
+
+def read_in_looks(looks: int, name: str, data: bytes) -> None:
+    """Parse `data` in a time that is over at the look of that number."""
+    left = iter(range(looks))
+    with pytest.MonkeyPatch.context() as patch, suppress(OutOfTime):
+        patch.setattr(Work, "is_over", lambda *_: next(left, None) is None)
+        load_language(name).parse(data)
 
 
 def edit(name: str, data: bytes) -> None:

@@ -144,7 +144,7 @@ class Language:
         if self.words.ends[0] == b";" and is_endless(text):
             raise Unreadable
         # A parser holds state, so each call has its own and threads cannot meet in one.
-        return parse(tree_sitter.Parser(self.grammar), text)
+        return parse(tree_sitter.Parser(self.grammar), text, last=self.scanner.last)
 
     def readable(self, data: bytes) -> bytes:
         """Return `data` as the parser reads it, and of the same length.
@@ -164,13 +164,14 @@ class Language:
         parser = tree_sitter.Parser(self.grammar)
         if log is not None:
             parser.logger = lambda _, words: log(words)
-        return parse(parser, new, moved)
+        return parse(parser, new, moved, last=self.scanner.last)
 
     def reparse_until_broken(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes
     ) -> Tree | None:
         """As `reparse`; mostly None if the new tree has an error, which takes less time to find."""
-        return parse_until_broken(tree_sitter.Parser(self.grammar), *self._edited(tree, data, span, text))
+        new, moved = self._edited(tree, data, span, text)
+        return parse_until_broken(tree_sitter.Parser(self.grammar), new, moved, self.scanner.last)
 
     def changed(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, new: Tree

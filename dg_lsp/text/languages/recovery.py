@@ -75,20 +75,23 @@ class _Broken(Exception):
     """Every reading of a text has an error."""
 
 
-def parse(parser: tree_sitter.Parser, data: bytes, *old: Tree) -> Tree:
-    """Return the tree of `data`, parsed from the `old` one if any; Unreadable if the parser hangs or errs a lot."""
-    return _parsed(parser, data, old, 0)
+def parse(parser: tree_sitter.Parser, data: bytes, *old: Tree, last: bytes = b"") -> Tree:
+    """Return the tree of `data`, parsed from the `old` one if any; Unreadable if the parser hangs or errs a lot.
+
+    last: what the parser reads after `data`, or after the part of it for which there is time.
+    """
+    return _parsed(parser, data, old, last, 0)
 
 
-def parse_until_broken(parser: tree_sitter.Parser, data: bytes, old: Tree) -> Tree | None:
+def parse_until_broken(parser: tree_sitter.Parser, data: bytes, old: Tree, last: bytes = b"") -> Tree | None:
     """Return the tree of `data` as `parse` does; None once every reading of the text is known to have an error."""
     try:
-        return _parsed(parser, data, (old,), len(data) - _END)
+        return _parsed(parser, data, (old,), last, len(data) - _END)
     except _Broken:
         return None
 
 
-def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], sound: int) -> Tree:
+def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], added: bytes, sound: int) -> Tree:
     """Return the tree of `data`; raise _Broken where every reading has an error before the offset `sound`."""
 
     # The parser heeds a callback only where it is also called for its text, and between two calls other threads run.
@@ -104,8 +107,9 @@ def _parsed(parser: tree_sitter.Parser, data: bytes, old: tuple[Tree, ...], soun
         over = over or work.is_over(monotonic())
         # A character that the last piece has cut is read again, and crashes the parser where nothing comes.
         size = _CHUNK if not over else _width(data[at]) if at < last else 0
+        ends = at == (last if over and not size else len(data))
         last = min(at + size, len(data))
-        chunk[:] = data[at:last]
+        chunk[:] = added if ends else data[at:last]
         return chunk
 
     errors = _Errors(parser, data)

@@ -32,10 +32,12 @@ class Scanner:
     levels: the most levels that may be open; 0 for any number. least: the fewest bytes of a text with so many, a tab
     counted as eight. marks: what begins levels within a line, in front of a blank; without any only lines that are
     indented deeper do. heredoc: a pattern of the beginning of a heredoc up to its name, with the groups `mark`, and
-    `name`, or `quote` and `quoted` for a name in quotes, which is empty if it is more than a word.
+    `name`, or `quote` and `quoted` for a name in quotes, which is empty if it is more than a word. last: what is read
+    after each text, because the scanner looks for it without an end.
     """
 
     lines: int = 0
+    last: bytes = b""
     levels: int = 0
     least: int = 0
     marks: tuple[bytes, ...] = ()
