@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 
 from benchmarks.foreign.judges import Judge, Sample, judges, more
@@ -197,7 +197,7 @@ def _chosen(
     streams = [
         (places(language, one.data, random.Random(rng.random())), one.path) for one in accepted[:_FILES]
     ]
-    rounds = zip_longest(*(((place, path) for place in stream) for stream, path in streams))
+    rounds = zip_longest(*(zip(stream, repeat(path)) for stream, path in streams))
     yield from islice(filter(None, chain.from_iterable(rounds)), count)
 
 

@@ -82,6 +82,8 @@
 
 ; Statements are in functions, what leaves a loop and a case in one; a macro may stand for a header. A call may be a macro.
 [(preproc_include) (field_declaration_list)] @wall
+; A header that is read once is no part of a function.
+((preproc_call) @wall (#match? @wall "^#\\s*pragma\\s+once"))
 (function_definition) @room.function @wall
 (translation_unit (compound_statement) @room.function @misplaced)
 [(break_statement) (case_statement) (continue_statement) (do_statement) (for_statement) (goto_statement) (if_statement)

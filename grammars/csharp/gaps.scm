@@ -148,6 +148,7 @@
   (delegate_declaration) (namespace_declaration) (file_scoped_namespace_declaration)] @wall
 [(lambda_expression) (anonymous_method_expression) (local_function_statement)] @wall
 (global_statement) @misplaced.after
+((global_statement) @refuse . (global_attribute))
 (namespace_declaration body: (declaration_list [(constructor_declaration) (destructor_declaration) (event_declaration)
   (event_field_declaration) (field_declaration) (indexer_declaration) (method_declaration) (operator_declaration)
   (property_declaration)] @misplaced))

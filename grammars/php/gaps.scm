@@ -1,10 +1,12 @@
 ; Parsed, and refused by PHP: what leaves a loop outside of one, what belongs to a file in a function, and a keyword in
 ; the place of a name.
-[(function_definition) (method_declaration) (anonymous_function) (arrow_function)] @wall
+[(function_definition) (method_declaration) (anonymous_function) (arrow_function) (class_declaration)
+  (namespace_definition) (namespace_use_declaration)] @wall
 [(for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
 (compound_statement [(const_declaration) (namespace_definition) (namespace_use_declaration)] @misplaced)
 ([(argument (name) @refuse) (return_statement (name) @refuse) (expression_statement (name) @refuse)
-  (assignment_expression right: (name) @refuse) (named_label_statement (name) @refuse)]
+  (assignment_expression right: (name) @refuse) (named_label_statement (name) @refuse)
+  (subscript_expression (name) @refuse) (array_element_initializer (name) @refuse)]
   (#match? @refuse
     "^([bB]reak|[cC]ase|[cC]atch|[cC]ontinue|[dD]efault|[eE]cho|[eE]lse|[eE]lseif|[fF]inally|[iI]f|[rR]eturn|[wW]hile)$"))

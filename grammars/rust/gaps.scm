@@ -114,3 +114,5 @@
 [(break_expression) (continue_expression)] @misplaced.loop
 ((enum_variant name: (identifier) @refuse)
   (#any-of? @refuse "break" "continue" "else" "fn" "for" "if" "let" "loop" "match" "return" "struct" "use" "while"))
+; A call of a macro that is followed by a statement, without its semicolon.
+(block (macro_invocation (token_tree . ["(" "["])) @refuse . [(macro_invocation) (expression_statement) (let_declaration)])

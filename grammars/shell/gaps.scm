@@ -6,4 +6,4 @@
 ([(program ";;" @refuse) (if_statement ";;" @refuse) (else_clause ";;" @refuse) (elif_clause ";;" @refuse)
   (do_group ";;" @refuse) (compound_statement ";;" @refuse) (subshell ";;" @refuse)])
 ((simple_expansion) @refuse (#match? @refuse "^[$]\\s"))
-((if_statement) @refuse (#match? @refuse "[ \\t\\n;]then\\s*\\n\\s*(fi|else|elif)([ \\t\\n;]|$)"))
+((if_statement) @refuse (#match? @refuse "([ \\t\\n;]then\\s*\\n|[\\n;]\\s*then)\\s+(fi|else|elif)([ \\t\\n;]|$)"))

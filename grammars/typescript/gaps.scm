@@ -38,3 +38,7 @@
 
 ; A constant without its value, which only a declaration of its type may be.
 (lexical_declaration kind: "const" (variable_declarator name: (_) @refuse !type !value))
+
+; A body where there is only a declaration.
+(ambient_declaration [(class_declaration body: (class_body (method_definition) @refuse))
+  (abstract_class_declaration body: (class_body (method_definition) @refuse)) (function_declaration) @refuse])

@@ -150,6 +150,26 @@ CASES = {
         "<?php\nfunction f() {\n    a();\n    |\n    b();\n}\n",
         ("break;", "continue;", "use A;", "const A = 1;"),
     ),
+    "php, below nothing but a namespace": ("php", "<?php\n|\nnamespace A;\n\nclass B {}\n", ("break;",)),
+    "php, a keyword as an index": ("php", "<?php\n$a = $b[|];\n", ("else", "break")),
+    "php, a keyword in a list": ("php", "<?php\n$a = [1, |];\n", ("else", "return")),
+    "cpp, a header of macros": ("cpp", "#pragma once\n#define A 1\n|\n#define B 2\n", ("x();", "return 1;")),
+    "csharp, above what is of the file": ("csharp", "using A;\n|\n[assembly: B]\n", ("x = 1;", "x();")),
+    "rust, a macro without its semicolon": (
+        "rust",
+        "fn f() {\n    a();\n    |\n    b!(1);\n}\n",
+        ("assert!(a)", "vec![1]"),
+    ),
+    "typescript, a body of a declaration": (
+        "typescript",
+        "export declare class A {\n  f(): void;\n  g|\n}\n",
+        ("() { b(); }", "(): void {}"),
+    ),
+    "shell, a choice without a command": (
+        "shell",
+        "if a; then\n  b\n|\n  c\nfi\n",
+        ("elif d; then elif e; then", "elif d; then else"),
+    ),
     "php, a keyword as a value": ("php", "<?php\nfunction f() {\n    return |;\n}\n", ("else", "break")),
     "javascript, of a module": (
         "javascript",
@@ -510,6 +530,18 @@ RIGHT = {
         ("return 1", "x.each { break }", "if a then b else c end"),
     ),
     "lua": ("lua", "local function f()\n  while a do\n    |\n  end\nend\n", ("break", "return")),
+    "php, an index and a list": ("php", "<?php\n$a = [B, $c[|]];\n", ("D", "$d")),
+    "rust, the last macro of a block": (
+        "rust",
+        "fn f() {\n    a();\n    |\n    // b\n}\n",
+        ("c!(1)", "c!{}"),
+    ),
+    "typescript, a declaration": (
+        "typescript",
+        "export declare class A {\n  f(): void;\n  g|\n}\n",
+        ("(): void;", ": number;"),
+    ),
+    "csharp, a program": ("csharp", "using A;\n[assembly: B]\n|\n", ("x();",)),
     "php": ("php", "<?php\nforeach ($a as $b) {\n    |\n}\n", ("break;", "continue;")),
     # What holds such statements already, or nothing else, is a part of a file or another dialect.
     "go, a snippet": ("go", "a := 1\n|\n", ("b := 2", "return a", "if a { b() }")),
