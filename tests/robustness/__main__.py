@@ -2,8 +2,8 @@
 
     python -m tests.robustness [--only NAME,...] [--share 0.1] [--soak 20m] [--depths COUNT]
 
---share makes all but the soak shorter; --depths 100000 reads so many texts of each grammar, which takes an hour and more. Bars of
-time hold on an idle machine only.
+--share makes all but the soak shorter; --depths 100000 reads so many texts of each grammar, which takes an hour and
+more. Bars of time hold on an idle machine only.
 """
 
 import argparse
