@@ -10,3 +10,5 @@
   (subscript_expression (name) @refuse) (array_element_initializer (name) @refuse)]
   (#match? @refuse
     "^([bB]reak|[cC]ase|[cC]atch|[cC]ontinue|[dD]efault|[eE]cho|[eE]lse|[eE]lseif|[fF]inally|[iI]f|[rR]eturn|[wW]hile)$"))
+; A property with hooks has one.
+((property_hook_list) @refuse (#match? @refuse "^[{]\\s*[}]$"))

@@ -36,3 +36,5 @@
 (binary right: (assignment left: (left_assignment_list)) @refuse)
 ((unary operator: ["-" "+"] operand: (call arguments: (argument_list) @_given) @refuse) (#not-match? @_given "^[(]"))
 ((array (call arguments: (argument_list) @_given) @refuse) (#not-match? @_given "^[(]"))
+; Nothing has failed that a choice could be after.
+((body_statement (_) @_last . (else) @refuse) (#not-match? @_last "^(rescue\\b|#)"))

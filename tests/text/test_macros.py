@@ -331,3 +331,16 @@ def test_repeated_braces_are_read_in_linear_time(name: str, unit: bytes) -> None
 def test_what_a_template_inserts_is_blanked_with_braces_of_its_own() -> None:
     macros = load_language("json").macros
     assert blanked(macros, b'{"a": {{ b }}, "c": {{ {1: 2} }}}') == b'{"a": 0      , "c": 0           }'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: >-\n  {{ bbb }}\n  c\nd: 1\n",
+        "a: |2-\r\n  {%- if b -%}\r\n  c\r\nd: 1\r\n",
+        'a:\n  - &b >-\n    {%- if c -%}\n      {{ {\n        "d": 1\n      }[e] }}\nf: *b\n',
+        "a: |-\n{{ .B | indent 2 }}\nc: {{ .D }}\n",
+    ],
+)
+def test_a_template_in_a_text_of_a_block_is_read_as_text(text: str) -> None:
+    assert not load_language("yaml").parse(text.encode()).root_node.has_error

@@ -165,6 +165,22 @@ CASES = {
         "export declare class A {\n  f(): void;\n  g|\n}\n",
         ("() { b(); }", "(): void {}"),
     ),
+    "shell, a bracket that is a letter": (
+        "shell",
+        "f() {\n  if a; then\n    |\n    b\n  fi\n}\n",
+        ("{$c d", "{x"),
+    ),
+    "ruby, a choice in a block": ("ruby", "a do |s|\n  s.b = 1\n  ‸\n  s.c = 2\nend\n", ("else",)),
+    "php, a property without a hook": (
+        "php",
+        "<?php\nclass A\n{\n    |\n\n    public function b() {}\n}\n",
+        ("private $c{",),
+    ),
+    "yaml, a template that is part of a text": (
+        "yaml",
+        "a:\n  - b: c ${{ d.e |\n    f: 1\n",
+        ("x: *y z", "--- a: b:"),
+    ),
     "shell, a choice without a command": (
         "shell",
         "if a; then\n  b\n|\n  c\nfi\n",
@@ -530,6 +546,18 @@ RIGHT = {
         ("return 1", "x.each { break }", "if a then b else c end"),
     ),
     "lua": ("lua", "local function f()\n  while a do\n    |\n  end\nend\n", ("break", "return")),
+    "ruby, a choice below what failed": ("ruby", "a do |s|\n  b\nrescue C\n  d\n‸\n  e\nend\n", ("else",)),
+    "shell, a group": ("shell", "f() {\n  |\n  b\n}\n", ("{ c; }",)),
+    "php, a hook": (
+        "php",
+        "<?php\nclass A\n{\n    |\n\n    public function b() {}\n}\n",
+        ("private $c { get => 1; }",),
+    ),
+    "yaml, a text with a template": (
+        "yaml",
+        "a: >-\n  {{ b }}\nc: ${{ d }}\n|\nf: 1\n",
+        ("e: {{ b }}", "e: ${{ b }}"),
+    ),
     "php, an index and a list": ("php", "<?php\n$a = [B, $c[|]];\n", ("D", "$d")),
     "rust, the last macro of a block": (
         "rust",
