@@ -40,12 +40,12 @@ _TESTED = (
     "them; of another command, see --report. Let it run all tests: one that stops at the first red test, as pytest -x, "
     "hides the others"
 )
-Outcome = Literal["kept", "partial", "taken back", "left", "no fill", "filled"]
+Outcome = Literal["kept", "partial", "unproven", "taken back", "left", "no fill", "filled"]
 _FALLEN = "its tests have passed, and fail with the fills that are in the files at the end"
 _NAMED = 5  # functions that are left alone, of a file
-_STAYS: tuple[Outcome, ...] = ("kept", "partial")
+_STAYS: tuple[Outcome, ...] = ("kept", "partial", "unproven")
 _CODES = (
-    "0 every stub was filled, or there was none, and the command passes; 1 some were left or are partial, or the "
+    "0 every stub was filled, or there was none, and the command passes; 1 some were left, partial or unproven, or the "
     "command fails at the end; 2 usage or bad input, or the engine failed; 130 interrupted"
 )
 
@@ -89,13 +89,14 @@ class Report:
     failing: str = ""
 
     def summary(self) -> dict[str, int]:
-        """Return how many stubs were tried, filled, kept and partial."""
+        """Return how many stubs were tried, filled, kept, partial and unproven."""
         filled = sum(tried.outcome != "no fill" for tried in self.stubs)
         return {
             "tried": len(self.stubs),
             "filled": filled,
             "kept": self.count("kept"),
             "partial": self.count("partial"),
+            "unproven": self.count("unproven"),
         }
 
     def count(self, *outcomes: Outcome) -> int:
@@ -107,11 +108,16 @@ class Report:
         """Return whether every stub was filled, no file was skipped, and the command passes."""
         return not self.skipped and not self.failing and self.count("kept", "filled") == len(self.stubs)
 
+    def outcome(self, stayed: Stayed) -> Outcome:
+        """Return the outcome of the stub of a fill that stayed; "no fill" if there is none yet."""
+        found = (tried.outcome for tried in self.stubs if (Path(tried.path), tried.name) == stayed.key)
+        return next(found, "no fill")
+
     def settle(self, stayed: Stayed, outcome: Outcome, why: str) -> None:
         """Give the stub of a fill that stayed its last outcome."""
         for number, tried in enumerate(self.stubs):
             known = tried.outcome in (*_STAYS, "taken back")
-            if known and (tried.path, tried.name) == (str(stayed.path), stayed.change.name):
+            if known and (Path(tried.path), tried.name) == stayed.key:
                 self.stubs[number] = replace(tried, outcome=outcome, why=why or tried.why)
 
     def add(self, tried: Tried, earlier: list[Tried]) -> None:
@@ -186,8 +192,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-partial",
         action="store_true",
-        help="keep also fills with which more tests pass and some of the function's own still fail at the end, under a "
-        "comment that says so and by which the next run finds them; they are taken back without this",
+        help="keep also fills with which more tests pass and some of the function's own fail at the end or have never "
+        "passed, under a comment that says so and by which the next run finds them; they are taken back without this",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="change no file; print the changes as a diff on stdout"
@@ -307,40 +313,57 @@ async def _confirm(work: _Work) -> None:
         report.settle(one, "kept", WITH_OTHERS)
         first, now = work.changes[one.path]
         work.changes[one.path] = first, _as_now(now, one.path)
-    gone, certain = list[Stayed](), False
-    while fallen := await judge.fallen(work.documents):
-        worst = [one for share, one in fallen if work.arguments.keep_partial or share == fallen[0][0]]
-        for one in worst:
-            report.settle(one, "partial", _FALLEN if one.verdict.good else "")
-        if work.arguments.keep_partial:
-            break
-        _take_back(work, worst)
-        certain |= fallen[0][0] < 0
-        gone += worst if fallen[0][0] >= 0 else ()
-    for one in await judge.revive(gone, work.documents) if certain else ():
+    gone, wrong = await _fall(work)
+    for one in await judge.revive(gone, work.documents) if wrong else ():
         report.settle(one, "kept", WITH_OTHERS)
         say(f"{one.path} {one.change.name}: kept ({WITH_OTHERS})")
         first, now = work.changes[one.path]
         work.changes[one.path] = first, _as_now(now, one.path)
-    partial = [one for _, one in fallen]
+    await judge.prove([*gone, *wrong])
+    unproven = [one for one in judge.stayed if one not in gone and await judge.unproven(one)]
+    for one in unproven:
+        report.settle(one, "unproven", await judge.why(one))
+    if not work.arguments.keep_partial:
+        _take_back(work, unproven, "unproven")
+        # The tests of others may fail without them.
+        await _fall(work)
     for one in judge.stayed:
-        if one not in partial and (why := await judge.why(one)):
+        if one not in gone and one not in unproven and (why := await judge.why(one)):
             report.settle(one, "kept", why)
     report.failing = await judge.failing()
     if report.failing:
         say(report.failing)
 
 
+async def _fall(work: _Work) -> tuple[list[Stayed], list[Stayed]]:
+    """Take back the fills whose own tests fail, the worst first; return those that may be right, and the wrong ones.
+
+    With --keep-partial they stay in the files.
+    """
+    judge, maybe, wrong = work.judge, list[Stayed](), list[Stayed]()
+    assert judge is not None
+    while fallen := await judge.fallen(work.documents):
+        least = fallen[0][0]
+        worst = [one for share, one in fallen if work.arguments.keep_partial or share == least]
+        for one in worst:
+            work.report.settle(one, "partial", _FALLEN if one.verdict.good else "")
+        if work.arguments.keep_partial:
+            return worst, []
+        _take_back(work, worst, "partial")
+        (wrong if least < 0 else maybe).extend(worst)
+    return maybe, wrong
+
+
 def _settle(work: _Work) -> None:
     """Take back what nobody has confirmed, because of an interrupt; say which partial fills stay as it is wanted."""
     for one in reversed(work.judge.stayed if work.judge else ()):
-        outcomes = [tried.outcome for tried in work.report.of(one.path) if tried.name == one.change.name]
-        if not {"partial", "taken back"}.intersection(outcomes):
+        outcome = work.report.outcome(one)
+        if outcome not in ("partial", "unproven", "taken back"):
             continue
         if work.arguments.keep_partial:
-            _mark(work, one)
+            _mark(work, one, outcome)
         else:
-            _take_back(work, [one])
+            _take_back(work, [one], outcome)
     left = [Path(one.path) for one in work.report.stubs if one.outcome == "left"]
     for held in work.judge.partials.end(left) if work.judge else ():
         say(
@@ -353,32 +376,32 @@ def _as_now(document: Document, path: Path) -> Document:
     return replace(document, data=path.read_bytes(), history=None, state=None)
 
 
-def _mark(work: _Work, one: Stayed) -> None:
-    """Mark a partial fill that is kept, so that a reader sees what it is and the next run finds it."""
+def _mark(work: _Work, one: Stayed, outcome: Outcome) -> None:
+    """Mark a fill that is kept as partial or unproven, so that a reader sees what it is and the next run finds it."""
     path, name = one.path, one.change.name
     first, now = work.changes[path]
     marked = mark_partial(_as_now(now, path), name)
     try:
         replace_file(path, path.read_bytes(), marked.data)
     except (FileError, UsageError) as error:
-        say(f"{path} {name}: partial, and could not be marked ({error})")
+        say(f"{path} {name}: {outcome}, and could not be marked ({error})")
         return
     work.changes[path] = first, marked
-    say(f"{path} {name}: partial, and kept as --keep-partial says")
+    say(f"{path} {name}: {outcome}, and kept as --keep-partial says")
 
 
-def _take_back(work: _Work, fallen: Sequence[Stayed]) -> None:
-    """Take fills out of their files again."""
+def _take_back(work: _Work, fallen: Sequence[Stayed], outcome: Outcome) -> None:
+    """Take fills with this outcome out of their files again."""
     assert work.judge is not None
     for one in fallen:
         path, name = one.path, one.change.name
         try:
             work.judge.take_back(one)
         except FileError as error:
-            work.report.settle(one, "left", f"a partial fill could not be taken back: {error}")
+            work.report.settle(one, "left", f"this fill could not be taken back: {error}")
             say(f"{path} {name}: left ({error})")
             continue
-        say(f"{path} {name}: partial, so it was taken back")
+        say(f"{path} {name}: {outcome}, so it was taken back")
         first, now = work.changes[path]
         work.changes[path] = first, _as_now(now, path)
 
@@ -519,8 +542,8 @@ def _print(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         say(f"{stubs}, {summary['filled']} filled; a dry run tests and writes nothing")
     else:
-        partial = f", {summary['partial']} partial" if summary["partial"] else ""
-        say(f"{stubs}, {summary['filled']} filled, {summary['kept']} kept{partial}")
+        others = "".join(f", {summary[one]} {one}" for one in ("partial", "unproven") if summary[one])
+        say(f"{stubs}, {summary['filled']} filled, {summary['kept']} kept{others}")
     if arguments.json:
         plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
         if arguments.json == "-":

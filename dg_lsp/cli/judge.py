@@ -1,7 +1,8 @@
 """The judge of a bot's fills: which tests belong to a function, and which fill of it may stay.
 
 A test belongs to a function if it ends in another way when the function raises, or is named after it. One that ends in
-another function that is not written yet tells nothing of this one.
+another function that is not written yet tells nothing of this one, neither that it is right nor that it is wrong: a
+fill is proven once each of its tests has passed with it, whatever else was in the files then.
 """
 
 import asyncio
@@ -97,6 +98,11 @@ class Stayed:
     raised: Results = field(default_factory=dict)
     raising: bytes = b""
 
+    @property
+    def key(self) -> tuple[Path, str]:
+        """The file and the name of the function."""
+        return self.path, self.change.name
+
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
@@ -123,7 +129,7 @@ class Judge:
     test: Test
     runs: dict[str, Ran] = field(default_factory=dict)
     ends: dict[str, frozenset[str]] = field(default_factory=dict)
-    needed: dict[tuple[Path, str], bool] = field(default_factory=dict)
+    passed: dict[tuple[Path, str], set[str]] = field(default_factory=dict)
     stayed: list[Stayed] = field(default_factory=list)
     refused: dict[tuple[Path, str], _Refused] = field(default_factory=dict)
     tries: int = 0
@@ -140,8 +146,21 @@ class Judge:
         """Return the run of `test` on the files as they are; it is run once until a fill stays or goes."""
         if test.command not in self.runs:
             self.tell("the tests run on the files as they are")
-            self.runs[test.command] = await run(test)
+            self.runs[test.command] = self._noted(await run(test))
         return self.runs[test.command]
+
+    async def _try(
+        self, path: Path, change: Change, test: Test, good: Callable[[Ran], bool] = lambda _: False
+    ) -> Ran:
+        """Return the run of `test` with a change, which stays only if that is `good`."""
+        return self._noted(await trial(path, change, test, good), (path, change.name))
+
+    def _noted(self, ran: Ran, changed: tuple[Path, str] | None = None) -> Ran:
+        """Note the tests that have passed in `ran` for the fills that were in the files; all but that of `changed`."""
+        for one in self.stayed:
+            if one.key != changed:
+                self.passed[one.key] |= _green(ran)
+        return ran
 
     async def may_change(self, path: Path, name: str) -> bool:
         """Return whether a fill of a stub, which was taken back, may be good now that others are in the files.
@@ -174,7 +193,7 @@ class Judge:
         for new in filled:
             self.tries += 1
             self.tell(f"the tests run, fill {self.tries} of {len(filled)}")
-            ran = await trial(path, Change(name, old, new.data), test, lambda ran: verdict_of(ran).good)
+            ran = await self._try(path, Change(name, old, new.data), test, lambda ran: verdict_of(ran).good)
             tried.append((ran, verdict_of(ran)))
             if tried[-1][1].good:
                 break
@@ -194,6 +213,7 @@ class Judge:
             replace_file(path, old, filled[number].data)
         self.silent += not _raises(stub.document, stub.gap)
         self.stayed.append(one)
+        self.passed[one.key] = _green(ran)
         self._changed({test.command: ran})
         return number, _why(ran, self.verdict)
 
@@ -226,9 +246,10 @@ class Judge:
             return compare(before.results, one.raised, ran, name)
 
         self.tell(f"the tests run, with another fill of {name}")
-        ran = await trial(path, Change(name, now, new), one.test, lambda ran: verdict_of(ran).good)
+        ran = await self._try(path, Change(name, now, new), one.test, lambda ran: verdict_of(ran).good)
         if not verdict_of(ran).good:
             return None
+        self.passed[one.key] = _green(ran)
         self._changed({one.test.command: ran})
         return replace(one, change=Change(name, one.change.before, other), verdict=verdict_of(ran), others=())
 
@@ -302,9 +323,10 @@ class Judge:
             return None
         self.tell(f"the tests run, with a fill of {name} again")
         self.partials.begin(path, now)
-        ran = await trial(path, Change(name, now, new), test, lambda ran: _is_gain(before.results, ran))
+        ran = await self._try(path, Change(name, now, new), test, lambda ran: _is_gain(before.results, ran))
         if not _is_gain(before.results, ran):
             return None
+        self.passed[path, name] = _green(ran)
         self._changed({test.command: ran})
         raising = undo(one.raising, fill, new) if one.raising else None
         reached = await self._reaching(path, Change(name, new, raising), test) if raising else one.verdict.own
@@ -319,12 +341,36 @@ class Judge:
         failing = failing.difference(*(other.verdict.own for other in others))
         return bool(failing and failing - await self._ending(one.test, documents))
 
+    async def unproven(self, one: Stayed) -> frozenset[str]:
+        """Return the own tests of a fill that stays which have never passed with it; none if the command passes."""
+        ran = await self.now(one.test)
+        return frozenset() if ran.status == 0 else one.verdict.own - self.passed[one.key]
+
+    async def prove(self, gone: Sequence[Stayed]) -> None:
+        """Run the tests with each fill that is not in the files, as long as one that is has tests that never passed.
+
+        These may pass with it, though it is wrong for others. gone: the fills that were taken back at the end.
+        """
+        staying = {one.key for one in self.stayed}
+        for other in (*gone, *(refused.one for refused in self.refused.values())):
+            for fill in () if other.key in staying else (other.change.after, *other.others):
+                waiting = [one.change.name for one in self.stayed if await self.unproven(one)]
+                now = read_now(kept_of(other.path).path)
+                new = None if now is None else undo(fill, other.change.before, now)
+                if not waiting or now is None or new is None or new == now:
+                    break
+                self.tell(f"the tests of {waiting[0]} run with a fill of {other.change.name}")
+                await self._try(other.path, Change(other.change.name, now, new), other.test)
+
     async def why(self, one: Stayed) -> str:
-        """Return why a fill that is good at the end is so; empty if that was said when it was tried."""
+        """Return why a fill that stays is good or unproven at the end; empty if that was said when it was tried."""
         ran, own = await self.now(one.test), one.verdict.own
+        if unproven := await self.unproven(one):
+            said = f"of its own tests, {len(own) - len(unproven)} passed with it"
+            return f"{said} and {len(unproven)} ended in functions that are not written"
         ending = sum(ran.results.get(test) != "" for test in own)
         if ran.status != 0 and ending:
-            return f"{len(own) - ending} of its own tests pass; {ending} more end in functions that are not written"
+            return f"its own tests have passed with it, {ending} of them before fills of other stubs were taken back"
         return "" if one.verdict.good else WITH_OTHERS
 
     async def failing(self) -> str:
@@ -361,37 +407,18 @@ class Judge:
         """Forget what was known of the files before a change, and take the `runs` since it."""
         self.runs = runs
         self.ends.clear()
-        self.needed.clear()
 
     async def _share(self, one: Stayed, documents: Documents) -> float:
-        """Return the share of the own tests of a fill that do not fail for it; 0 if it makes none pass."""
+        """Return the share of the own tests of a fill that do not fail for it; 0 if it has made none pass."""
         ran, own = await self.now(one.test), one.verdict.own
         if ran.status == 0:
             return 1.0
-        if not any(ran.results.get(test) == "" and one.raised.get(test) != "" for test in own):
+        if all(one.raised.get(test) == "" for test in own - await self.unproven(one)):
             return 0.0
         failing = {test for test in own if ran.results.get(test) != ""}
         if failing:
             failing -= await self._ending(one.test, documents)
-            # Before those stubs were stubs again, other tests may have passed.
-            if not failing and not await self._is_needed(one):
-                return 0.0
         return 1 - len(failing) / len(own)
-
-    async def _is_needed(self, one: Stayed) -> bool:
-        """Return whether a test that passes on the files as they are does not if the function of a fill raises."""
-        key = (one.path, one.change.name)
-        if key not in self.needed:
-            ran, now = await self.now(one.test), read_now(kept_of(one.path).path) or b""
-            raising = undo(one.raising, one.change.after, now) if one.raising else None
-            if raising is None:
-                return True
-            self.tell(f"the tests run, to find those that need {one.change.name}")
-            without = await trial(one.path, Change(one.change.name, now, raising), one.test, lambda _: False)
-            self.needed[key] = any(
-                not how and without.results.get(test) != "" for test, how in ran.results.items()
-            )
-        return self.needed[key]
 
     async def _ending(self, test: Test, documents: Documents) -> frozenset[str]:
         """Return the tests that end in a function of `documents` that is not written, and raises."""
@@ -408,7 +435,7 @@ class Judge:
 
     async def _reaching(self, path: Path, change: Change, test: Test) -> frozenset[str]:
         """Return the tests that reach a body of `change` which raises the mark."""
-        ran = await trial(path, change, test, lambda _: False)
+        ran = await self._try(path, change, test)
         return frozenset(test for test, how in ran.results.items() if _MARK in how)
 
     async def _raised(self, path: Path, stub: StubStarted, before: Ran) -> Results:
@@ -419,7 +446,7 @@ class Judge:
         self.tell("the tests run, to find those of the function")
         name = stub.gap.name
         change = Change(name, stub.document.data, raising)
-        ran = await trial(path, change, self._test_for(path, name), lambda _: False)
+        ran = await self._try(path, change, self._test_for(path, name))
         return ran.results or before.results
 
     def _test_for(self, path: Path, name: str) -> Test:
@@ -462,6 +489,11 @@ def _is_gain(before: Results, ran: Ran) -> bool:
     """Return whether a test passes in a run that did not pass before, and none fails that passed."""
     green = any(not how and before.get(test) != "" for test, how in ran.results.items())
     return green and all(how or ran.results.get(test) == "" for test, how in before.items())
+
+
+def _green(ran: Ran) -> set[str]:
+    """Return the tests that pass in a run."""
+    return {test for test, how in ran.results.items() if not how}
 
 
 def _is_named(test: str, name: str) -> bool:

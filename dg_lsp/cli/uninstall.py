@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dg_lsp.checkpoints import OFFERED, data_folder, folder_of
+from dg_lsp.checkpoints import OFFERED, data_folder, folder_of, similar_to
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
 from dg_lsp.cli.shown import show
@@ -42,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "dg-lsp uninstall --yes",
         "0 listed or removed, 2 something cannot be removed",
     )
-    parser.add_argument(
-        "name", nargs="?", choices=[*OFFERED], metavar="NAME", help=f"a checkpoint: {', '.join(OFFERED)}"
-    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help=f"a checkpoint: {', '.join(OFFERED)}")
     parser.add_argument("--yes", action="store_true", help="remove it")
 
 
@@ -77,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _checkpoint(name: str) -> Iterator[Kept]:
     """Yield the folder of the fetched checkpoint `name`."""
+    if name not in OFFERED:
+        raise UsageError(f"{name} is none of {', '.join(OFFERED)}{similar_to(name)}")
     if not folder_of(name).is_dir():
         raise UsageError(f"the checkpoint {name} is not here; dg-lsp uninstall lists what is")
     yield Kept(f"the checkpoint {name}", folder_of(name))

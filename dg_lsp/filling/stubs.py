@@ -15,7 +15,7 @@ from dg_lsp.text.gaps.gap import Edit, apply_edit
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.syntax.lexer import newline_at
 
-_PARTIAL = "dg-lsp: partial, its tests fail"
+_PARTIAL = "dg-lsp: partial, its tests do not all pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def meant_of(document: Document) -> list[Gap]:
 
 
 def mark_partial(document: Document, name: str) -> Document:
-    """Return `document` with a comment in the body of the function `name` that says that its tests fail.
+    """Return `document` with a comment in the body of the function `name` that says that its tests do not all pass.
 
-    Example: `return 1` becomes `# dg-lsp: partial, its tests fail (1f2e3d4c)`, a line end, and `return 1`.
+    Example: `return 1` becomes `# dg-lsp: partial, its tests do not all pass (1f2e3d4c)`, a line end, and `return 1`.
     """
     gaps = [gap for gap in find_gaps(document, 0, len(document.data)) if gap.name == name and not gap.stub]
     comment = load_language(document.language).comment.decode()

@@ -87,7 +87,13 @@ def test_a_dry_run_shows_the_diff_and_changes_no_file(folder: Path) -> None:
 
 def test_stubs_in_all_languages_are_filled_and_line_ends_stay(folder: Path) -> None:
     report, _, code = run(folder, "--seed", "2")
-    assert code == 0 and report["summary"] == {"tried": 5, "filled": 5, "kept": 5, "partial": 0}
+    assert code == 0 and report["summary"] == {
+        "tried": 5,
+        "filled": 5,
+        "kept": 5,
+        "partial": 0,
+        "unproven": 0,
+    }
     assert outcomes(report) == dict.fromkeys(["price", "sum", "Cart.total", "Cart.count", "add"], "kept")
     assert [e["line"] for e in report["stubs"] if e["name"] == "Cart.count"] == [6]
     filled = CART.replace("pass", "return False").replace("...", "return False")
@@ -227,7 +233,13 @@ def tested(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_other_stubs_fail_too_is_no_reason_to_take_a_fill_back(tested: Path, command: str) -> None:
     report, reported, code = run(tested, "--keep-if", command)
     assert tested.read_text() == CASH_RIGHT
-    assert code == 0 and report["summary"] == {"tried": 3, "filled": 3, "kept": 3, "partial": 0}
+    assert code == 0 and report["summary"] == {
+        "tried": 3,
+        "filled": 3,
+        "kept": 3,
+        "partial": 0,
+        "unproven": 0,
+    }
     failed = 1 if command.endswith("-x") else 3
     assert "before the first fill the command exited with 1: " in reported and f"{failed} failed" in reported
     assert not report["failing"] and "no report" not in reported
@@ -289,7 +301,7 @@ def test_a_fill_with_which_a_test_of_its_own_fails_is_taken_back_unless_it_is_wa
     assert outcomes(report) == {"Cart.last": "partial", "Cart.full.limit": "kept", "valid": "partial"}
     # They are marked, and found again until somebody changes them.
     marked = tested.read_text()
-    assert marked.count("# dg-lsp: partial, its tests fail (") == 2
+    assert marked.count("# dg-lsp: partial, its tests do not all pass (") == 2
     tested.write_text(marked.replace("return None", "return None  # mine"))
     report, _, _ = run(tested, "--keep-if", RUN)
     assert [*outcomes(report)] == ["valid"] and "return None  # mine" in tested.read_text()
@@ -388,8 +400,8 @@ BOTH = """def both():
 MASKED = {
     "one that ends in an unwritten function tells nothing": (
         ("first(1) is None", "first(1) is None and second(1) == 7"),
-        ("return None", ""),
-        "1 of its own tests pass; 1 more end in functions that are not written",
+        ("", ""),
+        "of its own tests, 1 passed with it and 1 ended in functions that are not written",
     ),
     "one that fails before it tells something": (
         ("first(1) is None", "first(1) == 7 and second(1) == 7"),
@@ -403,8 +415,8 @@ MASKED = {
     ),
     "the worse fill goes first": (
         ("first(1) is None", "second(1) is True", "second(1) is 0", "first(1) is None and second(1) == 7"),
-        ("return None", ""),
-        "1 of its own tests pass; 1 more end in functions that are not written",
+        ("", ""),
+        "of its own tests, 1 passed with it and 1 ended in functions that are not written",
     ),
     "one that is wrong for certain goes first": (
         (
@@ -413,8 +425,8 @@ MASKED = {
             "second(1) == 7",
             *("first(1) is None and second(1) == 7",) * 3,
         ),
-        ("return None", ""),
-        "1 of its own tests pass; 3 more end in functions that are not written",
+        ("", ""),
+        "of its own tests, 1 passed with it and 3 ended in functions that are not written",
     ),
     "what fell with one that is wrong for certain is judged again": (
         (
@@ -423,8 +435,18 @@ MASKED = {
             "both() == (None, 7)",
             *("both() == (None, None, 7)",) * 2,
         ),
+        ("", ""),
+        "of its own tests, 1 passed with it and 3 ended in functions that are not written",
+    ),
+    "one that passes with a fill that is wrong for others shows that it is right": (
+        (
+            "first(1) is None",
+            *("second(1) is None",) * 2,
+            "second(1) == 7",
+            "first(1) is None and second(1) is True",
+        ),
         ("return None", ""),
-        "1 of its own tests pass; 3 more end in functions that are not written",
+        "its own tests have passed with it, 1 of them before fills of other stubs were taken back",
     ),
     "of two that may be wrong none is kept": (
         ("first(1) is None", "second(1) is None", "second(1) is None and first(1) == 7"),
@@ -455,6 +477,7 @@ def test_a_test_that_ends_in_a_function_that_is_not_written_counts_for_no_other(
     assert tested.read_text() == wanted.replace("@", "raise NotImplementedError")
     assert code == (not all(fills)) and report["stubs"][0]["why"].startswith(said)
     assert [stub["outcome"] == "kept" for stub in report["stubs"]] == [bool(fill) for fill in fills]
+    assert (report["stubs"][0]["outcome"] == "unproven") == ("not written" in said)
 
 
 def test_a_test_that_needs_the_function_no_more_shows_nothing(tested: Path) -> None:
@@ -467,7 +490,7 @@ def test_a_test_that_needs_the_function_no_more_shows_nothing(tested: Path) -> N
         "def test_both():\n    assert second(1) is None and first(1) == 7\n"
     )
     report, _, _ = run(tested, "--keep-if", RUN)
-    assert outcomes(report) == {"first": "partial", "second": "partial", "third": "kept"}
+    assert outcomes(report) == {"first": "unproven", "second": "partial", "third": "kept"}
 
 
 def test_a_fill_that_makes_a_test_fail_that_passed_is_not_kept(tested: Path) -> None:
@@ -880,6 +903,7 @@ def test_the_script_of_the_action_fills_and_forgives_stubs_that_are_left(
         "filled": 5,
         "kept": 4,
         "partial": 0,
+        "unproven": 0,
     }
 
 

@@ -66,6 +66,17 @@ def test_one_checkpoint_goes_alone(home: Path, capsys: pytest.CaptureFixture[str
     assert "the checkpoint coder is not here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("codr", "coder"), ("Coder-0.5B", "coder-0.5b"), ("smal", "small")]
+)
+def test_a_name_that_is_misspelt_is_refused_with_the_nearest(
+    home: Path, name: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(home)
+    assert main(["uninstall", name, "--yes"]) == 2 and files(home) == before
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
 def test_of_a_linked_folder_only_the_link_goes(home: Path) -> None:
     (home / "disk").mkdir()
     (home / "share/dg-lsp").rename(home / "disk/models")

@@ -67,7 +67,7 @@ def test_a_marked_body_is_a_stub_until_somebody_changes_it() -> None:
     assert [gap.name for gap in stubs_of(marked)] == ["g"]
     assert (
         marked.data.startswith(written[:-13].encode())
-        and b"    # dg-lsp: partial, its tests fail (" in marked.data
+        and b"    # dg-lsp: partial, its tests do not all pass (" in marked.data
     )
     for old, new in ((b"return 2", b"return 3"), (b"partial", b"")):
         assert stubs_of(replace(marked, data=marked.data.replace(old, new))) == []
