@@ -274,8 +274,9 @@ def test_one_red_test_of_another_stub_hides_nothing(tested: Path) -> None:
     assert [stub["tries"] for stub in report["stubs"]] == [1, 4, 4]
     # The command is red at the end, and the next run finds the stub again.
     assert "1 failed, 2 passed" in report["failing"] and report["failing"] in reported
-    report, _, code = run(tested, "--keep-if", RUN)
+    report, reported, code = run(tested, "--keep-if", RUN)
     assert code == 1 and outcomes(report) == {"valid": "taken back"}
+    assert "1 stub, 1 filled, 0 kept\n" in reported
     why = report["stubs"][0]["why"]
     assert "1 failed, 2 passed" in why and "(test_cash::test_valid), as before the fill" in why
 
