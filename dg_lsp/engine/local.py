@@ -6,6 +6,7 @@ Imports torch only when an engine is opened.
 import asyncio
 import ctypes
 import logging
+import math
 import os
 import re
 import time
@@ -34,6 +35,7 @@ from dg_lsp.text.reasons import OutOfTime
 
 if TYPE_CHECKING:
     from dg_lsp.model.checkpoint import Checkpoint
+    from dg_lsp.model.costs import Costs
 
 Run = Callable[[Infill], Iterator[Draft | Fill]]
 Begin = Callable[[Infill], AbstractContextManager[Iterator[Draft | Fill]]]
@@ -257,7 +259,7 @@ def _load(
     _give_back()  # of a GGUF file, whose matrices are made in threads, nearly as much as the weights take
     caches = PrefixCaches(model.network.text_config, budget, _give_back)
     counts = Counter[str]()
-    measured = _Measured(model)
+    measured = _Measured(model, f"{model.digest} {bits} {settings.place}")
 
     @contextmanager
     def begin(request: Infill) -> Iterator[Iterator[Draft | Fill]]:
@@ -279,6 +281,8 @@ def _load(
         with caches.lend(request.session) as cache:
             for count in read_on(measured.model, cache, request):
                 yield Draft(count, (), 0.0, pause=cache.is_paused)
+        for _ in measured.again():
+            yield Draft(0, (), 0.0, pause=True)
 
     def free() -> None:
         caches.clear()
@@ -302,21 +306,44 @@ def _set_up(threads: int) -> None:
 
 
 class _Measured:
-    """A loaded model; its passes are measured again where ghost text is off because they take too long."""
+    """A loaded model with the costs of its passes: those of an earlier start, until they are measured in a pause.
 
-    def __init__(self, model: "Checkpoint") -> None:
-        self.model, self._time = model, time.monotonic()
+    They are measured again where ghost text is off because passes take too long.
+    """
+
+    def __init__(self, model: "Checkpoint", about: str) -> None:
+        from dg_lsp.model.costs import kept_costs, measure, place_of  # noqa: PLC0415  (it imports torch)
+
+        self._place = place_of(about, model.network)
+        self.model, self._time = replace(model, costs=kept_costs(self._place)), -math.inf
+        if self.model.costs is None:
+            self._take(measure(model.network))
+
+    def again(self) -> Iterator[None]:
+        """Measure unless that was done since the start; yield after each pass."""
+        from dg_lsp.model.costs import measuring  # noqa: PLC0415
+
+        if self._time == -math.inf:
+            self._take((yield from measuring(self.model.network)))
 
     def why_off(self, request: Infill) -> str:
         """Return why ghost text could not come in time, as a sentence; empty if it could."""
-        from dg_lsp.model.costs import measure  # noqa: PLC0415  (it imports torch)
+        from dg_lsp.model.costs import measure  # noqa: PLC0415
         from dg_lsp.model.plan import why_off  # noqa: PLC0415
 
         why = why_off(request, self.model)
         if why and time.monotonic() - self._time >= _AGAIN:
-            self.model = replace(self.model, costs=measure(self.model.network))
-            self._time, why = time.monotonic(), why_off(request, self.model)
+            self._take(measure(self.model.network))
+            why = why_off(request, self.model)
         return why
+
+    def _take(self, costs: "Costs | None") -> None:
+        """Take the measured `costs` for those of the model, and keep them for later starts."""
+        from dg_lsp.model.costs import keep_costs  # noqa: PLC0415
+
+        self.model, self._time = replace(self.model, costs=costs), time.monotonic()
+        if costs is not None:
+            keep_costs(self._place, costs)
 
 
 def cache_budget(settings: Settings) -> int:

@@ -23,7 +23,7 @@ from dg_lsp.checkpoints import (
     read_about,
     read_json,
 )
-from dg_lsp.model.costs import Costs, measure
+from dg_lsp.model.costs import Costs
 from dg_lsp.model.manifest import JUDGE, verify
 from dg_lsp.model.networks import gguf_causal, gguf_gemma
 from dg_lsp.model.networks.base import Denoiser
@@ -96,7 +96,7 @@ def load_checkpoint(
 
     1. Find its directory.  2. Compare its files with the manifest.  3. Load the weights; refuse missing, unexpected and
     misshapen ones.  4. Drop the vision tower; put matrices into the order in which they are read.  5. Check that logits
-    are finite, and measure the cost of passes here.
+    are finite.
 
     Raises:
         CheckpointError: any of these fails, or there is not enough memory.
@@ -124,7 +124,6 @@ def load_checkpoint(
             schedule=_schedule(network.generation_config) if opened.kind == GEMMA else Schedule(),
             digest=digest,
             texts=texts_of(opened.tokenizer),
-            costs=measure(network),
         )
 
 

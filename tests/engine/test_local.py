@@ -2,12 +2,13 @@
 
 import asyncio
 import itertools
+import json
 import os
 import platform
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
 from dg_lsp.engine.memory import loading, of_cgroup
 from dg_lsp.filling.engine import EngineBroken, EngineError
+from dg_lsp.model import costs
 from dg_lsp.model.costs import Costs
 from dg_lsp.model.networks import decoder
 from dg_lsp.settings import Settings
@@ -50,11 +52,12 @@ def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("again", "off"), [(0.0, False), (60.0, True)])
 def test_a_model_that_was_measured_on_a_busy_machine_is_measured_again(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, again: float, off: bool
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, again: float, off: bool
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ghost = replace(REQUEST, deadline=2.0, confidence=0.25, priority="ghost")
     with monkeypatch.context() as busy:
-        busy.setattr("dg_lsp.model.checkpoint.measure", lambda _: Costs(1.0, 9.0, 60.0))
+        busy.setattr("dg_lsp.model.costs.measure", lambda _: Costs(1.0, 9.0, 60.0))
         engine = LocalEngine.open(settings)
     monkeypatch.setattr(local, "_AGAIN", again)
 
@@ -65,6 +68,63 @@ def test_a_model_that_was_measured_on_a_busy_machine_is_measured_again(
         return events[-1].refusal
 
     assert asyncio.run(refusal()).startswith(OFF) == off
+
+
+def test_the_costs_of_an_earlier_start_are_taken_until_a_pause_measures_them(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("dg_lsp.model.costs._LEAST", 0.0)
+    monkeypatch.setattr(local, "_PAUSE", 0.0)
+    measured, real = list[object](), costs.measuring
+
+    def counted(network: Any) -> Generator[None, None, object]:
+        found = yield from real(network)
+        measured.append(found)
+        return found
+
+    monkeypatch.setattr(costs, "measuring", counted)
+
+    async def asked(engine: LocalEngine) -> None:
+        for _ in range(2):
+            assert [event async for event in engine.infill(REQUEST)]
+            assert engine._reading is not None
+            await engine._reading
+        await engine.close()
+
+    (place,) = opened_with(settings, measured, asked, (1, 1), tmp_path)
+    assert opened_with(settings, measured, asked, (1, 2), tmp_path) == {place}
+    assert costs.kept_costs(place) == measured[-1]
+    # Costs that say that nothing can come in time are measured at once.
+    costs.keep_costs(place, Costs(1.0, 9.0, 60.0))
+    engine = LocalEngine.open(settings)
+    ghost = replace(REQUEST, deadline=2.0, confidence=0.25, priority="ghost")
+
+    async def refusal() -> str:
+        *_, fill = [event async for event in engine.infill(ghost)]
+        await engine.close()
+        assert isinstance(fill, Fill)
+        return fill.refusal
+
+    assert not asyncio.run(refusal()).startswith(OFF) and len(measured) == 3
+
+
+def opened_with(
+    settings: Settings,
+    measured: list[object],
+    work: Callable[[LocalEngine], Coroutine[Any, Any, None]],
+    wanted: tuple[int, int],
+    cache: Path,
+) -> set[str]:
+    """Open an engine and do `work` with it; the costs are measured as often as `wanted` before and after that.
+
+    Returns the places whose costs are kept then.
+    """
+    engine = LocalEngine.open(settings)
+    assert len(measured) == wanted[0]
+    asyncio.run(work(engine))
+    assert len(measured) == wanted[1]
+    return {*json.loads((cache / "dg-lsp" / "costs.json").read_text())}
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused_before_it_is_loaded(

@@ -1,14 +1,16 @@
 """Time as a plan: by the effort alone where nobody waits, else by what passes cost here and the time there is."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
-from dg_lsp.model.costs import ROWS, SLOTS, Costs, measure
+from dg_lsp.model.costs import ROWS, SLOTS, Costs, keep_costs, kept_costs, measure
 from dg_lsp.model.fill import fill
 from dg_lsp.model.plan import FEW, Plan, plan_for, why_off
 from dg_lsp.text.messages import OFF, Draft, Effort, Fill, Infill, Retrieved
@@ -113,12 +115,34 @@ def test_between_what_is_measured_costs_lie_on_a_line() -> None:
     assert costs.seconds(2 * ROWS * SLOTS) > 16
 
 
+def test_costs_are_kept_of_some_places_unless_they_are_soon_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    slow, file = Costs(0.05, 0.25, 2.0), tmp_path / "dg-lsp" / "costs.json"
+    assert kept_costs("a") is None
+    keep_costs("a", Costs(0.001, 0.02, 0.1))
+    assert not file.exists()
+    for place in (*"abc", *map(str, range(40)), "b"):
+        keep_costs(place, slow)
+    assert kept_costs("b") == kept_costs("39") == slow and kept_costs("a") is None
+    assert len(json.loads(file.read_text())) == 32
+    for text in ("", "[]", "[" * 9000, '{"b": 1}', '{"b": [1, 2]}', '{"b": [NaN, 1, 2]}', '{"b": [0, 1, 2]}'):
+        file.write_text(text)
+        assert kept_costs("b") is None
+    keep_costs("b", slow)
+    assert kept_costs("b") == slow
+    file.unlink()
+    file.mkdir()
+    keep_costs("b", slow)
+    assert kept_costs("b") is None
+
+
 def test_costs_are_measured_in_some_seconds_however_slow_the_network(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = measure(tiny_network(0))
     assert found is not None and 0 < found.token <= found.row <= found.rows
-    assert model.costs is not None
     clock, passes, real = [0.0], [0], model.network.read
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
     monkeypatch.setattr("time.process_time", lambda: clock[0])
