@@ -46,8 +46,8 @@ Some things are not settings, because they belong to the machine and not to a wi
 
 - `DG_LSP_RUNTIME_DIR`: the folder in which servers and engines meet, with their sockets, locks and the engine's log.
   Otherwise it is `dg-lsp` in `XDG_RUNTIME_DIR`, or `dg-lsp-UID` in the temporary folder.
-- `XDG_CACHE_HOME`: where it is noted which large checkpoint files have been verified, and where the matrices of a GGUF file
-  are kept as this processor computes with them (1.5 GB for `coder`), so that the engine starts sooner; `~/.cache` by default.
+- `XDG_CACHE_HOME`: where it is noted which large checkpoint files have been verified and how fast a model is here, and where the
+  matrices of a GGUF file are kept as this processor computes with them (1.5 GB for `coder`), so that the engine starts sooner; `~/.cache` by default.
 - `HF_HOME`, `HF_HUB_OFFLINE`, `HF_TOKEN` and others are read by the library with which `dg-lsp fetch` gets a checkpoint of the hub.
 - `NO_COLOR`, `TERM`, `COLORTERM`: how `dg-lsp trace` and `dg-lsp demo` draw.
 - `ONEDNN_PRIMITIVE_CACHE_CAPACITY`, `LRU_CACHE_CAPACITY`: taken as they are if set, otherwise 32 ([memory.md](memory.md)).
