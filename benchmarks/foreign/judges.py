@@ -31,7 +31,7 @@ _C_SYNTAX = re.compile(
 )
 # What is about names and files, and no matter of syntax.
 _NAMES = re.compile(
-    r"No such file|CS0102|CS0128|CS0136|already been declared|no binding for nonlocal|no visible label"
+    r"No such file|CS0101|CS0102|CS0128|CS0136|already been declared|no binding for nonlocal|no visible label"
 )
 _PHP_SYNTAX = re.compile(r"PHP Parse error|not in the 'loop'|Parse error")
 

@@ -278,7 +278,7 @@ class _Transport(httpx2.AsyncHTTPTransport):
     """HTTP to the engine that listens at the socket `path`, and to nobody else."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
+        super().__init__(verify=False)
         # A kept connection may belong to an engine that has ended since. No request waits here for another one: the
         # engine schedules them, and refuses those beyond its bound.
         self._pool = httpcore2.AsyncConnectionPool(

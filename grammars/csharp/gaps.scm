@@ -148,7 +148,8 @@
   (delegate_declaration) (namespace_declaration) (file_scoped_namespace_declaration)] @wall
 [(lambda_expression) (anonymous_method_expression) (local_function_statement)] @wall
 (global_statement) @misplaced.after
-((global_statement) @refuse . (global_attribute))
+((global_statement) @refuse . [(global_attribute) (using_directive)])
+(attribute_argument (initializer_expression) @refuse)
 (namespace_declaration body: (declaration_list [(constructor_declaration) (destructor_declaration) (event_declaration)
   (event_field_declaration) (field_declaration) (indexer_declaration) (method_declaration) (operator_declaration)
   (property_declaration)] @misplaced))

@@ -19,6 +19,7 @@
   (binary (identifier) @refuse) (block_body (identifier) @refuse) (body_statement (identifier) @refuse)
   (call receiver: (identifier) @refuse) (call !receiver method: (identifier) @refuse) (conditional (identifier) @refuse)
   (do (identifier) @refuse) (element_reference (identifier) @refuse) (else (identifier) @refuse) (ensure (identifier) @refuse) (interpolation (identifier) @refuse)
+  (lambda_parameters (identifier) @refuse) (block_parameters (identifier) @refuse)
   (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
   (program (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
   (#any-of? @refuse "begin" "case" "do" "else" "elsif" "end" "ensure" "redo" "rescue" "retry" "then" "unless" "until" "when"

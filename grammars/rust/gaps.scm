@@ -116,3 +116,9 @@
   (#any-of? @refuse "break" "continue" "else" "fn" "for" "if" "let" "loop" "match" "return" "struct" "use" "while"))
 ; A call of a macro that is followed by a statement, without its semicolon.
 (block (macro_invocation (token_tree . ["(" "["])) @refuse . [(macro_invocation) (expression_statement) (let_declaration)])
+; A keyword as a name.
+([(arguments (identifier) @refuse) (assignment_expression (identifier) @refuse) (binary_expression (identifier) @refuse)
+  (block (identifier) @refuse) (expression_statement (identifier) @refuse) (let_declaration value: (identifier) @refuse)
+  (return_expression (identifier) @refuse) (shorthand_field_initializer (identifier) @refuse)]
+  (#any-of? @refuse "as" "break" "else" "enum" "fn" "for" "if" "impl" "in" "let" "loop" "match" "mod" "mut" "pub" "ref" "return"
+    "struct" "trait" "use" "where" "while"))

@@ -42,3 +42,4 @@
 ; A body where there is only a declaration.
 (ambient_declaration [(class_declaration body: (class_body (method_definition) @refuse))
   (abstract_class_declaration body: (class_body (method_definition) @refuse)) (function_declaration) @refuse])
+((number) @refuse (#match? @refuse "^0[0-9]"))

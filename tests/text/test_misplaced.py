@@ -155,6 +155,21 @@ CASES = {
     "php, a keyword in a list": ("php", "<?php\n$a = [1, |];\n", ("else", "return")),
     "cpp, a header of macros": ("cpp", "#pragma once\n#define A 1\n|\n#define B 2\n", ("x();", "return 1;")),
     "csharp, above what is of the file": ("csharp", "using A;\n|\n[assembly: B]\n", ("x = 1;", "x();")),
+    "csharp, above what is imported": ("csharp", "|\nusing A;\n\nnamespace B {}\n", ("x = 1;", "x();")),
+    "csharp, a list in an attribute": (
+        "csharp",
+        "class A\n{\n    [B(|)]\n    void C();\n}\n",
+        ("{1}", "{D.E"),
+    ),
+    "ruby, a keyword as a parameter": ("ruby", "a = ->(|) { b }\nc\n", ("end", "else")),
+    "rust, a keyword as a value": ("rust", "fn f() {\n    a(|);\n}\n", ("else", "in", "b, let")),
+    "rust, a keyword as a field": (
+        "rust",
+        "fn f() {\n    A {\n        b: 1,\n        |\n    }\n}\n",
+        ("in", "else"),
+    ),
+    "typescript, an old number": ("typescript", "const a = f(|);\n", ("00", "1, 017")),
+    "go, a mark of order": ("go", "package a\n\nfunc f() {\n\tg(|)\n}\n", ("1\ufeff", '"\ufeff"')),
     "rust, a macro without its semicolon": (
         "rust",
         "fn f() {\n    a();\n    |\n    b!(1);\n}\n",

@@ -25,7 +25,7 @@ from dg_lsp.text.syntax.lexer import (
 _REACH, _NEAR = 200_000, 4_000
 _OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 # Characters of C0 and C1, and line ends beyond ASCII, in UTF-8; spaces beyond ASCII.
-_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf")
 _SPACES = re.compile(rb"\xc2\xa0|\xe2\x80[\x80-\x8b\xaf]|\xe3\x80\x80|\xef\xbb\xbf")
 # Text after which `<<` begins no heredoc.
 _OPERAND = re.compile(rb"(?:[\w)\]}\"']|\bclass[ \t]+)\Z")
