@@ -5,6 +5,7 @@ Imports torch only when an engine is opened.
 
 import asyncio
 import ctypes
+import gc
 import logging
 import math
 import os
@@ -224,6 +225,19 @@ def _model_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="dg-lsp-model")
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector off, which would look at all that is imported and loaded again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_uncollected()
 def _load(
     settings: Settings, progress: Callable[[str], None]
 ) -> tuple[Run, str, Callable[[], int], int, Run]:

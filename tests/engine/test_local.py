@@ -1,6 +1,7 @@
 """The engine in this process: one thread, closing cancels, errors are the host's own."""
 
 import asyncio
+import gc
 import itertools
 import json
 import os
@@ -48,6 +49,17 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def test_a_checkpoint_that_cannot_be_used_is_an_engine_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="has no config"):
         LocalEngine.open(Settings(checkpoint=str(tmp_path)))
+
+
+def test_no_garbage_is_collected_while_a_model_is_loaded(settings: Settings, tmp_path: Path) -> None:
+    states = list[bool]()
+    assert gc.isenabled()
+    engine = LocalEngine.open(settings, lambda _: states.append(gc.isenabled()))
+    assert states and not any(states) and gc.isenabled()
+    asyncio.run(engine.close())
+    with pytest.raises(EngineError):
+        LocalEngine.open(Settings(checkpoint=str(tmp_path)))
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(("again", "off"), [(0.0, False), (60.0, True)])
