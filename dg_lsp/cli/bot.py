@@ -320,7 +320,7 @@ async def _confirm(work: _Work) -> None:
         first, now = work.changes[one.path]
         work.changes[one.path] = first, _as_now(now, one.path)
     await judge.prove([*gone, *wrong])
-    unproven = [one for one in judge.stayed if one not in gone and await judge.unproven(one)]
+    unproven = [one for one in judge.stayed if one not in gone and not await judge.is_proven(one)]
     for one in unproven:
         report.settle(one, "unproven", await judge.why(one))
     if not work.arguments.keep_partial:

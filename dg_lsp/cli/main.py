@@ -4,6 +4,7 @@ Each subcommand is a module of this package with `add_arguments` and `run`, impo
 """
 
 import argparse
+import gc
 import importlib
 import io
 import os
@@ -62,6 +63,8 @@ def run_process() -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+    # The end of Python looks through all objects several times; torch's take it a second.
+    gc.freeze()
     raise SystemExit(code)
 
 
