@@ -661,6 +661,16 @@ def test_a_misspelt_checkpoint_is_answered_with_the_one_that_is_meant(capsys, na
         find_directory(name)
 
 
+def test_the_end_of_a_process_looks_through_no_objects() -> None:
+    # Those of torch take a second, in which a terminal shows nothing.
+    program = (
+        "import atexit, gc, dg_lsp.cli.main as cli; cli.main = lambda: 3; "
+        "atexit.register(lambda: print(gc.get_freeze_count() > 1000)); cli.run_process()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and done.stdout == "True\n"
+
+
 def test_version_is_the_package_version(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])
