@@ -43,7 +43,9 @@ _RAISING = re.compile(
 )
 # What a failure says that comes from a body that is not written yet.
 _UNWRITTEN = re.compile(r"not(?: yet)? implemented|NotImplemented|\bTODO\b", re.IGNORECASE)
-_TOLD = 3  # own tests of a fill of which one may have told nothing, if the others have passed with it
+_PROVEN = (
+    3  # own tests of a fill of which one may end in an unwritten function, if the others have passed with it
+)
 _SAID = 3  # names of tests in a sentence
 # Why a fill is kept whose tests failed when it was tried.
 WITH_OTHERS = "its own tests pass with the fills of other stubs"
@@ -344,7 +346,7 @@ class Judge:
 
     async def is_proven(self, one: Stayed) -> bool:
         """Return whether most own tests of a fill that stays have passed with it, or the command passes."""
-        return len(await self._untold(one)) * _TOLD <= len(one.verdict.own)
+        return len(await self._untold(one)) * _PROVEN <= len(one.verdict.own)
 
     async def _untold(self, one: Stayed) -> frozenset[str]:
         """Return the own tests of a fill that stays which have never passed with it; none if the command passes."""
