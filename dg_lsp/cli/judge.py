@@ -2,7 +2,7 @@
 
 A test belongs to a function if it ends in another way when the function raises, or is named after it. One that ends in
 another function that is not written yet tells nothing of this one, neither that it is right nor that it is wrong: a
-fill is proven once most of its tests have passed with it, whatever else was in the files then, and no other one fails.
+fill is proven once each of its tests has passed with it, whatever else was in the files then.
 """
 
 import asyncio
@@ -345,8 +345,8 @@ class Judge:
         return bool(failing and failing - await self._ending(one.test, documents))
 
     async def is_proven(self, one: Stayed) -> bool:
-        """Return whether most own tests of a fill that stays have passed with it, or the command passes."""
-        return len(await self._untold(one)) * _PROVEN <= len(one.verdict.own)
+        """Return whether each own test of a fill that stays has passed with it, or the command passes."""
+        return not await self._untold(one)
 
     async def _untold(self, one: Stayed) -> frozenset[str]:
         """Return the own tests of a fill that stays which have never passed with it; none if the command passes."""
