@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from dg_lsp.checkpoints import definitions_for, sees_both_sides
+from dg_lsp.checkpoints import definitions_for
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.leaving import leaving
 from dg_lsp.settings import Settings
@@ -18,7 +18,7 @@ from dg_lsp.text.fills import fit
 from dg_lsp.text.fills.confirm import useless
 from dg_lsp.text.fills.harm import harm_of, unchecked
 from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
-from dg_lsp.text.messages import PARTS, Draft, Fill, Infill, Priority
+from dg_lsp.text.messages import Draft, Fill, Infill, Priority
 from dg_lsp.text.prompts import prompt
 from dg_lsp.text.reasons import NoGap, OutOfTime
 from dg_lsp.text.related.definitions import context_of
@@ -26,7 +26,6 @@ from dg_lsp.text.related.index import Index
 from dg_lsp.text.related.recent import Edited, recent_edits
 from dg_lsp.text.related.retrieve import Search, search
 from dg_lsp.text.related.unimported import unimported
-from dg_lsp.text.syntax.lexer import line_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,6 @@ class FillOptions:
 
 
 ONE = FillOptions()
-_CLOSING = (")", "]", "}", '"', "'", "`", ":")
 
 
 async def fill_gap(
@@ -79,8 +77,6 @@ async def fill_gap(
     Steps 1 and 3 read text, so they run in threads, and spend one budget.
     """
     budget = current(BOT)
-    if sees_both_sides(settings):
-        gap = await asyncio.to_thread(to_line_end, document, gap)
     # 1.
     try:
         with spending(budget):
@@ -107,18 +103,6 @@ async def answer_of(engine: Engine, request: Infill, options: FillOptions) -> Fi
     if fill is None:
         raise EngineError("the engine stopped without an answer; run the command again")
     return fill
-
-
-def to_line_end(document: Document, gap: Gap) -> Gap:
-    """Return `gap`; the rest of its line in place of one that closes a bracket, a quote or a header there itself.
-
-    A network that sees both sides writes it, and what follows it: `x);` for `f(|`, or `x) as y:` for `with f(|`.
-    """
-    if gap.kind not in PARTS or gap.asked or not gap.insert_after.startswith(_CLOSING):
-        return gap
-    if gap.further or document.data[gap.end : line_end(document.data, gap.end)].strip():
-        return gap
-    return replace(gap, kind="rest_of_line", insert_after="")
 
 
 @bounded

@@ -8,6 +8,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.prompts.styles import frame_of
 from dg_lsp.text.documents.document import last_line
+from dg_lsp.text.fills.endings import hint
 from dg_lsp.text.fills.site import newline_of
 from dg_lsp.text.languages.language import load_language
 from dg_lsp.text.messages import Infill
@@ -111,7 +112,8 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
     over = max(len(above) + len(lines) + 1 - model.max_prefix, 0)
     cut = -(-over // hop) * hop
     above, lines = above[cut:], lines[max(cut - len(above), 0) :]
-    suffix = () if model.ends else model.encode(request.suffix)
+    # A network that writes the text before the suffix is shown that the line's brackets are closed.
+    suffix = () if model.ends else model.encode(hint(request) + request.suffix)
     return (*frame.before, *above, *frame.between, *lines), Seam(head, suffix + frame.after, model.eos)
 
 

@@ -268,15 +268,13 @@ def test_the_names_that_nothing_imports_go_with_the_request_for_an_import() -> N
         ("python", "class A(|\n\n\nx = 1\n", "B):", None),
     ],
 )
-def test_in_view_of_both_sides_a_gap_reaches_to_the_end_of_its_line(
-    monkeypatch: pytest.MonkeyPatch, language: str, text: str, fill: str, wanted: str | None
+def test_a_gap_reaches_to_the_end_of_a_line_that_has_left_a_bracket_open(
+    language: str, text: str, fill: str, wanted: str | None
 ) -> None:
     """A bracket that nothing closes: the text closes it, and says what follows."""
-    monkeypatch.setattr(filling, "sees_both_sides", lambda _: True)
     before, after = text.encode().split(b"|")
     doc = Document("file:///m", language, 0, before + after)
     gap, engine = find_gap(doc, len(before)), ScriptedEngine(Fill(fill))
-    assert gap.insert_after and gap.kind != "rest_of_line"
     found = outcome(engine, doc, gap)
     line = before.decode().rsplit("\n", 1)[-1]
     assert found.edit is not None
@@ -285,28 +283,15 @@ def test_in_view_of_both_sides_a_gap_reaches_to_the_end_of_its_line(
 
 
 @pytest.mark.parametrize("text", ["x = f(|)\n", "x = f(|, y)\n", "x = [|1]\n"])
-def test_a_gap_that_ends_with_nothing_of_its_own_stays_as_it_is(text: str) -> None:
+def test_a_gap_in_closed_brackets_ends_with_them(text: str) -> None:
     before, after = text.encode().split(b"|")
-    gap = find_gap(doc := document(before + after), len(before))
-    assert filling.to_line_end(doc, gap) is gap
-
-
-def test_the_end_of_the_line_is_looked_for_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, own = list[threading.Thread](), filling.to_line_end
-
-    def noted(opened: Document, gap: Gap) -> Gap:
-        found.append(threading.current_thread())
-        return own(opened, gap)
-
-    monkeypatch.setattr(filling, "sees_both_sides", lambda _: True)
-    monkeypatch.setattr(filling, "to_line_end", noted)
-    doc = document(b"x = f(\n")
-    assert outcome(ScriptedEngine(Fill("1)")), doc, find_gap(doc, 6)).edit
-    assert found and threading.main_thread() not in found
+    gap = find_gap(document(before + after), len(before))
+    assert (gap.kind == "rest_of_line", gap.insert_after, gap.end) == (False, "", len(before))
 
 
 def test_a_kind_that_was_asked_for_stays() -> None:
     doc = document(b"x = f(\n\n\ny = 1\n")
-    gap = find_gap(doc, 6)
-    assert filling.to_line_end(doc, gap).kind == "rest_of_line"
-    assert filling.to_line_end(doc, asked := replace(gap, asked=True)) is asked
+    assert find_gap(doc, 6).kind == "rest_of_line"
+    assert find_gap(doc, 6, "arguments").kind == "arguments"
+    found = outcome(ScriptedEngine(Fill("1")), doc, find_gap(doc, 6, "arguments"))
+    assert found.edit is not None and found.edit.text == "1)"

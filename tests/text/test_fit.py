@@ -207,7 +207,7 @@ def test_a_statement_ends_where_it_is_whole(name: str) -> None:
 
 # Language, text with the cursor, what a model writes, how much of it the brackets round the gap hold.
 ENCLOSED = {
-    "a condition": ("csharp", "class A { void f() {\n  if (de|\n  g();\n} }\n", "coder is null) g();", "coder is null"),
+    "a condition": ("csharp", "class A { void f() {\n  if (a|\n  g();\n} }\n", "b is null) g();", "b is null)"),
     "a list": ("javascript", "function f() {\n  return [...x, a|\n}\n", "(b), c]).d;", "(b), c"),
     "an argument": ("python", "add(p, (c, |\nb = 1\n", "0.25, 1 - c), 'black')", "0.25, 1 - c"),
 }  # fmt: skip

@@ -43,28 +43,28 @@ TYPED = {
     "python: a call in half a condition": (
         "python",
         "def f():\n    x = g() if hasattr(sys|\n    return x\n",
-        "def f():\n    x = g() if hasattr(sys<>{)}\n    return x\n",
+        "def f():\n    x = g() if hasattr(sys<>\n    return x\n",
     ),
     "python: two words": ("python", "write(value no|)\n", "write(value no<>)\n"),
     "java: arguments": (
         "java",
         "class A {\n  void f() {\n    int x = toVarArgs(args|\n  }\n}\n",
-        "class A {\n  void f() {\n    int x = toVarArgs(args<>{);}\n  }\n}\n",
+        "class A {\n  void f() {\n    int x = toVarArgs(args<>\n  }\n}\n",
     ),
     "typescript: a condition": (
         "typescript",
         "function f(k) {\n  if (!(k i|) {\n    return 1;\n  }\n}\n",
-        "function f(k) {\n  if (!(k i<>{)}) {\n    return 1;\n  }\n}\n",
+        "function f(k) {\n  if (!(k i<>) {\n    return 1;\n  }\n}\n",
     ),
     "go: a group": (
         "go",
         "package a\n\nfunc f() {\n\tvar (\n\t\tgiven = m{}\n\t\texpec|\n}\n",
-        "package a\n\nfunc f() {\n\tvar (\n\t\tgiven = m{}\n\t\texpec<>{)}\n}\n",
+        "package a\n\nfunc f() {\n\tvar (\n\t\tgiven = m{}\n\t\texpec<>\n}\n",
     ),
     "cpp: a directive": (
         "cpp",
         "#if !defined( CATCH_C|\nint x;\n#endif\n",
-        "#if !defined( CATCH_C<>{)}\nint x;\n#endif\n",
+        "#if !defined( CATCH_C<>\nint x;\n#endif\n",
     ),
     "python: a comment that is all of a body": (
         "python",

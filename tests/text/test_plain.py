@@ -80,6 +80,7 @@ def test_a_sample_is_there_for_every_plain_language() -> None:
 @pytest.mark.parametrize(
     ("language", "marked", "text", "wanted"),
     [
+        ("json", '{\n  "a": ‸\n  "b": 2\n}\n', "1", '{\n  "a": 1,\n  "b": 2\n}\n'),
         ("json", '{\n  "a": ‸\n  "b": 2\n}\n', '[1, 2],\n"c"', '{\n  "a": [1, 2],\n  "b": 2\n}\n'),
         ("lua", "if x‸\n  y()\nend\n", " == 2 then", "if x == 2 then\n  y()\nend\n"),
         ("lua", "function f()‸\n", "", "<no part of the fill fits into the gap>"),
@@ -112,7 +113,6 @@ def test_an_empty_block_is_filled_up_to_its_end(language: str, marked: str, text
 @pytest.mark.parametrize(
     ("language", "marked", "text"),
     [
-        ("json", '{\n  "a": ‸\n  "b": 2\n}\n', "1"),
         ("sql", "CREATE TABLE t (\n  id INTEGER,\n  ‸\n);\n", "name TEXT);"),
         ("css", "a {\n  ‸\n}\n", "b: c; }"),
         ("toml", "a = ‸\nb = 1\n", '"""'),

@@ -221,7 +221,8 @@ def unexpected(text: bytes) -> str:
 
 def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """The errors of `filled` that are not those of the `neutral` text; where that has any, only from the fill on."""
-    blamed = neutral.site.kind in ("rest_of_line", "span") and is_sound_but_for_its_gap(neutral)
+    whole = neutral.site.kind in ("rest_of_line", "span") and not neutral.site.closers
+    blamed = whole and is_sound_but_for_its_gap(neutral)
     old = [] if blamed else errors_of(neutral.tree.root_node)
     new = errors_of(filled.tree.root_node)
     # In a text that stays broken the ends of errors move with every byte; then only their number tells.

@@ -19,11 +19,9 @@ from dg_lsp.text.fills.baseline import (
     Text,
     added,
     alone,
-    awaits_operand,
     complaint,
     container_of,
     ended,
-    errors_of,
     fault_at,
     filled_in,
     function_of_span,
@@ -68,7 +66,7 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
     site, fill = site_of_edit(document, gap, edit)
-    return _faults(site, fill) or _ended_cast(gap, site, fill)
+    return _faults(site, fill)
 
 
 @bounded
@@ -130,15 +128,6 @@ def _senseless(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     return found
 
 
-def _ended_cast(gap: Gap, site: Site, fill: bytes) -> tuple[Fault, ...]:
-    """Return a fault where `gap` closes a cast itself: the user continues behind its end, not behind the cast."""
-    if not gap.insert_after.startswith(")"):
-        return ()
-    filled = neutral_text(site).filled(fill)
-    casts = any(awaits_operand(node, filled) for node in errors_of(filled.tree.root_node))
-    return _whole(fill, "a cast without an operand") if casts else ()
-
-
 def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
     """Faults of a fill whatever its tree says, such as what takes in the text behind it."""
     nested = ((byte in b"([{") - (byte in b")]}") for byte in fill)
@@ -190,7 +179,8 @@ def is_blind(site: Site, neutral: Text) -> bool:
 def undisturbed(site: Site, neutral: Text, fill: bytes) -> Text:
     """Return the gap of `site` in a room, else alone in its body, whichever parses first; else `neutral`."""
     # What a fill closes for others, a room has closed already.
-    if room.is_closed(site.language, fill) and (own := room.room_of(site)) is not None:
+    closed = room.closed_by(site, fill)
+    if closed is not None and (own := room.room_of(site, closed)) is not None:
         return own
     if site.kind not in (*BODIES, "statement"):
         return neutral

@@ -7,55 +7,104 @@ from dg_lsp.text.documents.document import LINE_END
 from dg_lsp.text.fills.baseline import begins_body
 from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.text.messages import LISTS, Infill
-from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
-from dg_lsp.text.syntax.lexer import leading, line_start, logical_lines, width
+from dg_lsp.text.syntax.bodies import NO_CODE
+from dg_lsp.text.syntax.brackets import (
+    PAIRS,
+    depth,
+    is_of_header,
+    next_line,
+    state_at,
+    unclosed,
+    unpaired,
+)
+from dg_lsp.text.syntax.lexer import leading, line_end, line_start, logical_lines, tokens, width
 
 # A line that begins so belongs to the item that begins above it at the same indentation.
 _WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
+# Lists of types that the end of a line leaves open: `Map<String, List<`.
+_TYPES = re.compile(rb"(?:[\w$] ?<[^<>;(){}]*)+\Z")
 _CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
-    """Yield endings of `text`, a part of a line, the shortest first: `)` for `f(a`; in Python `:` for `if a`.
+    """Yield endings of `text`, the likeliest first: `)` for `f(a`; in Python `:` for `if a`; `;` for `return` in Java.
 
-    Where the line continues after the gap, they close what `text` itself has opened: `]` for `a[0` in `f(|)`.
-
-    1. Of several lines, the closers of blocks on lines of their own.  2. Closers of the brackets that the line has
-    opened, and of its quotes, and the ends of a statement.  3. In Python the end of a header, then a body below it.
-    4. Closers of the brackets that lines above it have opened in its statement, on the line below.  5. Words that close
-    a block of a plain language.
+    1. Of several lines, the closers of blocks on lines of their own.  2. The quotes of its line and the closers of
+    fewer and fewer of the brackets that `text` and its line have opened, and the ends of a statement if no code follows
+    on the line.  3. The end of a header, in Python with a body below it, too.  4. Closers of the brackets that lines
+    above it have opened in its statement, on the line below.  5. Words that close a block of a plain language.
     """
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
-    goes_on = bool(site.rest.strip())
-    first = len(site.before) if goes_on else site.line
-    # A string that the text itself begins and does not end is not what its writer meant.
-    if state.comment or (state.string and (goes_on or not first <= state.begins < len(site.before))):
+    # A string that the text itself begins and does not end, or half an escape, is not what its writer meant.
+    if state.comment or (
+        state.string and (data.endswith(b"\\") or not site.line <= state.begins < len(site.before))
+    ):
         return
     # 1.
     if LINE_END.search(text) and opens_below(site, text):
         yield closed_below(request, text).removeprefix(text.rstrip())
     below, body = newline_of(request) + request.indent, language.placeholders["block"]
-    shut = (state.string + state.closing(at for at in state.opened if at >= first)).decode()
+    opened = [at for at in reversed(state.opened) if at >= site.line]
+    own = sum(at >= len(site.before) for at in opened)
+    shuts = [(state.string + state.closing(opened[:n])).decode() for n in range(len(opened), own - 1, -1)]
+    shut = shuts[0]
+    if types := _TYPES.search(data, site.line):
+        angles = ">" * (types[0].count(b"<") - types[0].count(b">"))
+        shuts = [angles + shut for shut in shuts] + shuts
     if shut and text.endswith("{"):
-        shut = below + shut
-    ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))
-    ends = ends[:1] if shut and begins_body(site, to_bytes(text)) else ends
+        shuts = [below + shut for shut in shuts]
     # 2.
-    if shut:
-        yield from (shut + end for end in ends)
-    if goes_on:
+    if is_followed(site):
+        yield from shuts
         return
+    # The grammar takes a header that is ended.
+    header = begins_body(site, to_bytes(text + shut))
+    ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))[: 1 if header else None]
+    yield from (one + end for one in shuts for end in ends)
     # 3.
+    end = "" if text.endswith(":") else shut + language.words.headers[0].decode()
     if body:
-        end = "" if text.endswith(":") else shut + ":"
         yield from (one for one in (end, end + below + language.indent + body) if one)
+    elif header or not language.words.functions.isdisjoint(data[state.line :].partition(b"(")[0].split()):
+        yield end
     # 4.
     if above := [at for at in state.opened if state.line <= at < site.line]:
-        outer = newline_of(request) + leading(data, above[-1]).decode() + state.closing(above).decode()
+        closers = state.closing(above).decode()
+        outer = newline_of(request) + leading(data, above[-1]).decode() + closers
+        if is_of_header(language, data, above[0]):
+            yield shut + closers
         yield from (shut + outer + end for end in ends)
     # 5.
     yield from (below + word for word in language.plain.closings)
+
+
+def hint(request: Infill) -> str:
+    """Return what closes the line of the gap, if nothing after it does.
+
+    A network that sees it after the gap writes what belongs before it.
+    """
+    site = site_of(request)
+    is_open = not site.language.is_plain and (site.state.string or leaves_open(site, ""))
+    return site.closers.decode() if is_open else ""
+
+
+def leaves_open(site: Site, text: str) -> bool:
+    """Return whether `text` leaves a bracket of its line open that no line below closes."""
+    above = site.before + to_bytes(text)
+    state, data = state_at(site.language, above, len(above)), above + site.after
+    own = [(at, depth(data, at, state.opened)) for at in reversed(state.opened) if at >= site.line]
+    if not own or site.rest.strip():
+        return False
+    return bool(
+        unclosed(site.language, data, own, next_line(site.language, data, line_end(data, len(above))))
+    )
+
+
+def is_followed(site: Site) -> bool:
+    """Return whether code follows the gap on its line; a comment is none."""
+    found = tokens(site.language, site.rest, 0, len(site.rest))
+    return any(token.kind not in NO_CODE for token in found)
 
 
 def opens_below(site: Site, text: str) -> bool:

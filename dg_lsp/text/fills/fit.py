@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from dg_lsp.text.budget import bounded
 from dg_lsp.text.documents.document import LINE_END, Document
 from dg_lsp.text.fills.baseline import begins_body, container_of, function_of_span, neutral_text
 from dg_lsp.text.fills.check import faults_of
-from dg_lsp.text.fills.endings import end_of_item, endings, opens_below
+from dg_lsp.text.fills.endings import end_of_item, endings, leaves_open, opens_below
 from dg_lsp.text.fills.room import doubled
 from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.text.gaps.find import Gap
@@ -75,6 +75,8 @@ def beginning(request: Infill, text: str) -> str:
     if request.kind in PARTS and LINE_END.search(text) and opens_below(site_of(request), text):
         text = text[: end_of_item(site_of(request), text)]
     elif request.kind in PARTS:
+        if request.kind == "expression" and not site_of(request).rest.strip():
+            text = _in_brackets(site_of(request).language, text)
         text = _first_whole(request, text) if request.kind in _LOGICAL else text
         text = LINE_END.split(text, maxsplit=1)[0] if _is_of_one_line(site_of(request)) else text
     # 3.
@@ -96,16 +98,20 @@ def beginning(request: Infill, text: str) -> str:
 def ended(request: Infill, text: str) -> str:
     """Return `text` with the first ending that leaves it without faults, and with what parts it from the line below.
 
-    Nothing is added where no ending helps, nor to a body, a span, or a statement, which may go on below its line.
+    Nothing is added if no ending helps, nor to a body, a span, or a statement, which may continue below its line.
     """
     site = site_of(request)
     if site.kind == "span" or not text:
         return text
-    in_line = bool(site.rest.strip()) and site.kind in (*LISTS, "expression")
-    if (in_line or site.kind == "rest_of_line") and faults_of(request, text):
-        tried = (text + ending for ending in endings(request, text))
+    is_part = site.kind in PARTS and site.kind != "statement"
+    # In a text that is broken anyway, a bracket that is left open may be no fault.
+    if is_part and (faults_of(request, text) or (site.closers and leaves_open(site, text))):
+        # A comma or semicolon before the line below may be all that is missing.
+        parted = _separated(request, text)
+        ends = (text + ending for ending in endings(request, text))
+        tried = chain([parted] if parted != text else [], ends)
         text = next((one for one in tried if not faults_of(request, one)), text)
-    return text if site.rest.strip() else _separated(request, text)
+    return _separated(request, text)
 
 
 @bounded
@@ -151,6 +157,12 @@ def within(request: Infill, text: str) -> str:
 def surplus(language: Language, fill: bytes) -> int | None:
     """Return where `fill` closes a bracket that it has not opened; None if it does not."""
     return next(iter(unpaired(language, fill).closers), None)
+
+
+def _in_brackets(language: Language, text: str) -> str:
+    """Return `text` up to the first bracket that it closes without opening it."""
+    data = to_bytes(text)
+    return data[: surplus(language, data)].decode("utf-8")
 
 
 def deep(language: Language, text: str, indent: str) -> str:
@@ -203,6 +215,8 @@ def _is_of_one_line(site: Site) -> bool:
 def _separated(request: Infill, text: str) -> str:
     """Return `text` with what must part it from the line below: a comma in a list of Go, a semicolon in CSS."""
     site, data = site_of(request), to_bytes(text)
+    if site.rest.strip():
+        return text
     words, below, opened = site.language.words, site.after.lstrip(), site.state.brackets[-1:]
     last = words.last_comma and opened in PAIRS and below.startswith(PAIRS[opened])
     followed = opened == b"{" and b":" in site.before[site.line :] + data and words.follows.match(below)

@@ -200,7 +200,8 @@ def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
 def _worse(gap: Gap, old: Text, fill: bytes) -> str:
     """Return the harm that `fill` does to a broken file, compared with the file as it is, `old`; empty if none."""
     site, lead = old.site, gap.insert_before.encode()
-    text = lead + filler(site.between(site.before + lead, site.after)) + gap.insert_after.encode()
+    text = lead + filler(site.between(site.before + lead, site.after))
+    text += gap.insert_after.encode() or (site.closers + site.language.words.ends[0] if site.closers else b"")
     # A parser that continues an older tree recovers otherwise than one that begins again.
     new, plain = parsed(site, fill), parsed(site, text)
     complete = is_complete(site, fill)
@@ -213,7 +214,7 @@ def _worse(gap: Gap, old: Text, fill: bytes) -> str:
         return _OTHERWISE
     most = 0 if plain.clean else _count_errors(old)
     # The text of a string adds none, but what ends the string may.
-    most = max(most, _count_errors(plain)) if gap.kind in STRINGS else most
+    most = max(most, _count_errors(plain)) if gap.kind in STRINGS or site.state.string else most
     return (
         "the fill would add a syntax error to a file that already has some"
         if _count_errors(new) > most

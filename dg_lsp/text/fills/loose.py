@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.syntax.brackets import PAIRS
+from dg_lsp.text.syntax.brackets import PAIRS, template_at
 from dg_lsp.text.syntax.jsx import Mark
 from dg_lsp.text.syntax.lexer import (
     Span,
@@ -115,7 +115,9 @@ def _start(site: Site) -> int:
         # What began lines above was misread where the gap is known to be in code.
         known = not site.language.is_plain and site.kind not in ("rest_of_line", "span")
         return at if known and state.begins < site.line else state.begins
-    return state.line if 0 <= at - state.line < _NEAR else at
+    # Code within a template ends with it.
+    line = min(state.line, template_at(site.before, state.opened))
+    return line if 0 <= at - line < _NEAR else at
 
 
 def _open_literal(place: _Place) -> tuple[int, str] | None:

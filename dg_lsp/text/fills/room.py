@@ -13,7 +13,7 @@ from dg_lsp.text.fills.loose import loose_literal
 from dg_lsp.text.fills.site import Site
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import BODIES
-from dg_lsp.text.syntax.brackets import closers, read, state_at, unpaired
+from dg_lsp.text.syntax.brackets import PAIRS, closers, read, state_at, unpaired
 from dg_lsp.text.syntax.items import head_of
 from dg_lsp.text.syntax.lexer import leading, tokens
 
@@ -30,19 +30,27 @@ _ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
 _NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has opened
 
 
-@lru_cache(maxsize=2)
-def room_of(site: Site) -> Text | None:
-    """Return a neutral filler in a small text that parses, such as in the header of the gap's method; None without."""
+@lru_cache(maxsize=4)
+def room_of(site: Site, closed: int = 0) -> Text | None:
+    """Return a neutral filler in a small text that parses, such as in the header of the gap's method; None without.
+
+    closed: how many brackets of its statement a fill closes itself.
+    """
     if site.state.string or site.state.comment:
         return None
-    line = site.line if site.kind in BODIES else min(max(site.state.line, 0), site.line)
+    line = _statement(site)
     rooms = (
         room
         for header in _headers(site, line)
         for below in _below(site)
-        for room in _rooms(site, header, line, below)
+        for room in _rooms(site, header, line, below, closed)
     )
     return next((room for room in rooms if room.clean), None)
+
+
+def _statement(site: Site) -> int:
+    """Return where the statement of the gap begins; of a body its line."""
+    return site.line if site.kind in BODIES else min(max(site.state.line, 0), site.line)
 
 
 def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
@@ -120,8 +128,19 @@ def doubled(site: Site, fill: bytes) -> int | None:
     behind = site.after[: max(len(site.rest), _NEAR)]
 
     def excess(text: bytes) -> int:
-        found = unpaired(language, text, state.brackets)
-        return len(found.closers) + max(earlier - found.outer, 0)
+        """Return how many brackets `text` closes that are not open, or leaves open as it closes one around them."""
+        stack, wrong = [state.brackets[at : at + 1] for at in range(len(state.brackets))], 0
+        least = len(stack)
+        for token in tokens(language, text, 0, len(text)):
+            bracket = text[token.start : token.end]
+            if token.kind == "open":
+                stack.append(bracket)
+            elif token.kind == "close":
+                fitting = [n for n, one in enumerate(stack) if PAIRS[one] == bracket]
+                wrong += len(stack) - 1 - fitting[-1] if fitting else 1
+                del stack[fitting[-1] if fitting else len(stack) :]
+                least = min(least, len(stack))
+        return wrong + max(earlier - least, 0)
 
     most = excess(behind)
     shorter = [fill, *(fill[:at] for at in reversed(own))]
@@ -151,11 +170,16 @@ def is_misread(site: Site) -> bool:
     return 0 <= site.state.begins < site.line
 
 
-def is_closed(language: Language, fill: bytes) -> bool:
-    """Return whether `fill` closes all brackets that it opens, and no others, and is no header without its body."""
-    found = unpaired(language, fill)
-    headed = language.style == "indent" and fill.rstrip().endswith(b":")
-    return not (found.closers or found.openers or headed)
+def closed_by(site: Site, fill: bytes) -> int | None:
+    """Return how many brackets of its statement `fill` closes; None if it leaves one open, or closes others.
+
+    A header without its body leaves that open.
+    """
+    pairs = zip(site.state.brackets, site.state.opened, strict=True)
+    own = bytes(bracket for bracket, at in pairs if at >= _statement(site))
+    found = unpaired(site.language, fill, own)
+    headed = site.language.style == "indent" and fill.rstrip().endswith(b":")
+    return None if found.closers or found.openers or headed else len(own) - found.outer
 
 
 def closes_more(site: Site, text: bytes) -> bool:
@@ -206,7 +230,7 @@ def _below(site: Site) -> Iterator[bytes]:
     yield b""
 
 
-def _rooms(site: Site, header: bytes, line: int, below: bytes) -> Iterator[Text]:
+def _rooms(site: Site, header: bytes, line: int, below: bytes, closed: int) -> Iterator[Text]:
     """Yield the best filler between a header with the statement from `line` on, and its closed rest and `below`."""
     language, begun = site.language, site.before[line:]
     before, rest = header + begun, b"" if site.kind in BODIES else site.rest
@@ -214,6 +238,7 @@ def _rooms(site: Site, header: bytes, line: int, below: bytes) -> Iterator[Text]
     own = [at for at in state.opened if at >= len(header)]
     outer = state.closing(at for at in state.opened if at < len(header))
     behind = b"\n" + leading(begun, 0) + below + outer + b"\n"
+    own = own[: len(own) - closed]
     for end in dict.fromkeys((b"", *language.words.ends)) if own else (b"",):
         yield searched(site.between(before, rest + state.closing(own) + end + behind))
 

@@ -39,6 +39,14 @@ class Site:
         return self.after[: line_end(self.after, 0)]
 
     @property
+    def closers(self) -> bytes:
+        """The text that closes what the line of the gap has opened before it; empty if code follows on the line."""
+        if not self.is_part or self.rest.strip():
+            return b""
+        string = self.state.string if self.state.begins >= self.line else b""
+        return string + self.state.closing(at for at in self.state.opened if at >= self.line)
+
+    @property
     def is_prose(self) -> bool:
         """Return whether the gap is in a string or a comment."""
         return self.kind in (*STRINGS, "comment")

@@ -82,10 +82,9 @@ def find_gap(document: Document, offset: int, kind: Wanted | None = None) -> Gap
     # 2. and 3.
     gap = _recalled(analysis, kind) if not analysis.whole else None
     gap = gap or _gap_in(analysis, kind)
-    if kind is None:
-        return parts.ended(analysis, gap)
-    # A body that was asked for is closed; any other fill ends with its line.
-    return replace(gap if kind in BODIES else parts.up_to_statement(analysis, gap), asked=True)
+    if kind is not None:
+        return replace(gap, asked=True)
+    return parts.up_to_statement(analysis, gap) if gap.kind in BODIES else gap
 
 
 @bounded
@@ -284,11 +283,9 @@ def _gap_in(analysis: Analysis, asked: Kind | None) -> Gap:
         raise NoGap(
             f"the cursor is in no {kind.replace('_', ' ')}; put it inside one, or at a place where one may begin"
         )
-    gap = gap or parts.line_gap(analysis, "rest_of_line")
+    gap = parts.closed(analysis, gap or parts.line_gap(analysis, "rest_of_line"))
     # A gap that nobody asked for by name keeps the text already typed.
-    if asked is not None:
-        return gap
-    return parts.start_at_cursor(analysis, gap) if region else parts.start_open_gap_at_cursor(analysis, gap)
+    return gap if asked is not None else parts.start_at_cursor(analysis, gap)
 
 
 def _readable_region(analysis: Analysis, kind: Kind) -> parts.Region | None:

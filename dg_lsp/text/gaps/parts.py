@@ -7,22 +7,18 @@ from tree_sitter import Node
 
 from dg_lsp.text.analysis import Analysis
 from dg_lsp.text.documents.document import BOM
-from dg_lsp.text.gaps.body import BLANK
 from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language
-from dg_lsp.text.messages import LISTS, STRINGS, Kind
+from dg_lsp.text.messages import LISTS, PARTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import code_end
 from dg_lsp.text.syntax.brackets import (
-    PAIRS,
     depth,
     lacks_end,
     next_line,
-    state_at,
     template_at,
     unclosed,
     unpaired,
 )
-from dg_lsp.text.syntax.directives import directive_start
 from dg_lsp.text.syntax.lexer import (
     Span,
     block_end,
@@ -31,9 +27,7 @@ from dg_lsp.text.syntax.lexer import (
     leading,
     newline_at,
     quotes_at,
-    tokens,
 )
-from dg_lsp.text.syntax.lines import needs_body
 from dg_lsp.text.syntax.repair import FILLER
 
 _HOLDERS: tuple[Kind, ...] = ("statement", "string")
@@ -42,10 +36,6 @@ _QUOTES = re.compile(rb"[A-Za-z@$]*(#*)(?:\"\"\"|'''|[\"'`]|<)(?:(?<=R\")[^()\s]
 _COMMENT_BEGINS = re.compile(rb"(?:/\*+(?!/)|//+!?|#+|--|<!--)[ \t]?")
 _COMMENT_ENDS = re.compile(rb"(?:[ \t]*\*+/|[\r\n]+)$")
 
-# A rest of a line that begins so belongs to no list.
-_BEHIND = (b")", b"]", b"}", b"{", b";")
-# What a repair has put behind a placeholder: of it a fill needs the brackets and what ends a header or statement.
-_CLOSERS = re.compile(rb"(?:\s*[)\]}>\"'`])*(?:[:;](?!%b))?" % FILLER)
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX)\b")
 
 
@@ -117,45 +107,47 @@ def line_gap(analysis: Analysis, kind: Kind) -> Gap:
 
 
 def region_gap(analysis: Analysis, region: Region) -> Gap:
-    """The gap of a region; the text that a repair has put round the placeholder is inserted with the fill."""
+    """Return the gap of a region; the text that a repair has put before the placeholder is inserted with the fill."""
     data, (first, last) = analysis.data, analysis.inserted
     start, end = (analysis.back(at) for at in _text_of(analysis, region))
-    lead, tail = data[first : region.start] if first < region.start <= last else b"", b""
-    if first <= region.end < last and region.kind != "statement":
-        tail = _closers(data, region.end, last)
-    gap = _gap(analysis, region.kind, (start, max(start, end)))
-    return replace(gap, insert_before=lead.decode(), insert_after=tail.decode())
+    lead = data[first : region.start] if first < region.start <= last else b""
+    return replace(_gap(analysis, region.kind, (start, max(start, end))), insert_before=lead.decode())
 
 
 def open_gap(analysis: Analysis, kind: Kind) -> Gap | None:
-    """The gap of something that is only open at the cursor, for text that no repair fixes."""
+    """Return the gap of something that is only open at the cursor, for text that no repair fixes."""
     data, offset, state, eol = analysis.document.data, analysis.offset, analysis.state, analysis.line.end
     gap = line_gap(analysis, kind)
     if kind in STRINGS and state.string:
         start = state.begins + len(quotes_at(analysis.language, data, state.begins).open)
-        return replace(gap, start=min(start, offset), end=eol, insert_after=state.string.decode())
-    if (kind == "comment" and state.comment) or (kind == "string" and state.text):
-        close = block_end(analysis.language, data[state.begins : offset])
-        lost = close and close not in data[offset:]
-        end = eol if state.comment else gap.end
-        return replace(gap, end=end, insert_after=f" {close.decode()}" if lost else "")
+        return replace(gap, start=min(start, offset), end=eol)
+    if kind == "comment" and state.comment:
+        return replace(gap, end=eol)
+    if kind == "string" and state.text:
+        return gap
     if kind in LISTS and state.brackets:
         wanted = b"[{(" if kind == "collection" else b"("
         held = [at for at in state.opened if data[at] in wanted]
-        # The tree shows no list in `#if defined(A || B`, but the repair shows the end of one.
-        known = not analysis.cost and directive_start(analysis.language, data, offset) >= 0
-        tail = _closers(analysis.data, _behind_operand(analysis), analysis.inserted[1]) if known else b""
-        return replace(gap, start=(held or state.opened)[-1] + 1, insert_after=tail.decode())
+        return replace(gap, start=(held or state.opened)[-1] + 1)
     if kind == "statement" and is_todo(analysis):
         # The comment stays, and the code that it asks for comes below it.
         return replace(gap, insert_before=newline_at(data, offset) + leading(data, offset).decode())
-    if kind not in ("statement", "expression"):
-        return None
-    # A value that nothing follows on its line wants what ends its statement; `#if A` is none.
-    ended = kind == "expression" and gap.end == eol and state.brackets[-1:] in (b"", b"{")
-    ended = ended and not _begins_body(analysis) and not _is_body_value(analysis)
-    ended = ended and directive_start(analysis.language, data, offset) < 0
-    return replace(gap, insert_after=analysis.language.words.ends[0].decode() if ended else "")
+    return gap if kind in ("statement", "expression") else None
+
+
+def closed(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap` with the end of its docstring or comment, if nothing else ends that.
+
+    Both have lines of their own, like a body, and no text for them says where they end.
+    """
+    data, state = analysis.document.data, analysis.state
+    if gap.kind == "docstring" and state.string and is_unclosed(analysis):
+        return replace(gap, insert_after=state.string.decode())
+    if gap.kind == "comment" and state.comment:
+        end = block_end(analysis.language, data[state.begins : analysis.offset])
+        lost = end and end not in data[analysis.offset :]
+        return replace(gap, insert_after=f" {end.decode()}" if lost else "")
+    return gap
 
 
 def closed_gap(analysis: Analysis, kind: Kind) -> Gap | None:
@@ -182,112 +174,40 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
 
     For the arguments of `f(a, |b)` the gap `a, b` becomes the empty one at the cursor.
     """
-    offset, line, (first, last) = analysis.offset, analysis.line, analysis.inserted
+    offset, line = analysis.offset, analysis.line
     end = max(gap.end, offset if line.behind.strip() else line.end)
-    # A statement that gave way for the repair took what it had opened along, and the rest of its line.
-    taken = analysis.masks and (gap.kind in LISTS or _goes_on(analysis))
-    tail = "" if taken else gap.insert_after
-    if first < last and not taken and (first == analysis.cursor or FILLER in analysis.data[first:last]):
-        # What is open within the region wants to be closed as well.
-        behind = _behind_operand(analysis)
-        tail = _needed(analysis, behind, _closers(analysis.data, behind, last)).decode()
-    elif (analysis.cost or taken) and gap.kind in LISTS and not _goes_on(analysis):
-        tail = _left_open(analysis)
-    # White space is replaced up to the line's end, behind which nothing is.
+    # White space is replaced up to the line's end, after which nothing is.
     end = offset if analysis.document.data[offset:end].strip() else min(end, line.end)
-    return replace(gap, start=offset, end=end, insert_after=tail)
+    return _up_to_line_end(analysis, replace(gap, start=offset, end=end))
 
 
-def start_open_gap_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
-    """The same for an unclosed string or bracket; also adds the missing closers after the fill.
+def _up_to_line_end(analysis: Analysis, gap: Gap) -> Gap:
+    """Return `gap`; as the rest of its line if that may continue after what the line has left open.
 
-    They close those brackets of the statement that neither the rest of the line nor the next one closes: `x = f(<sys>`
-    becomes `x = f(sys<>)`.
+    After `f(` the text may be `x);`, and after `with f(` `x) as y:`. A list that lines below close ends with it.
     """
-    data, offset, state = analysis.document.data, analysis.offset, analysis.state
-    rest, goes_on, quoted = analysis.line.behind.strip(), _goes_on(analysis), state.string or state.comment
-    # A list ends before such a rest of its line.
-    listed = (
-        goes_on and gap.kind in LISTS and rest.startswith(_BEHIND) and not quoted and not gap.insert_after
-    )
-    if not listed and gap.start == offset and not data[offset : gap.end].strip():
-        # Behind `const [a, ` more than a bracket may be missing.
-        called = gap.kind == "expression" and state.brackets.endswith(b"(")
-        called = called or (state.text and data.startswith(b"/", state.begins))
-        if gap.insert_after or not (gap.kind in LISTS or called) or quoted or goes_on:
-            return gap
-    if (goes_on and not listed) or (rest and quoted):
-        tail = gap.insert_after if gap.kind in LISTS else ""
-    elif state.string:
-        tail = "" if _is_closed_below(analysis) else state.string.decode()
-    else:
-        # A header has its body below it, which does not show what is open in it.
-        first, last = analysis.inserted
-        headed = not rest and analysis.data.endswith(analysis.language.words.headers, first, last)
-        closers = _closers(analysis.data, first, last) if headed else b""
-        tail = closers.decode() or _left_open(analysis)
-    end = offset if rest else analysis.line.end
-    return replace(gap, start=offset, end=end, insert_before="", insert_after=tail)
+    if gap.kind not in PARTS or gap.kind in ("statement", "comment"):
+        return gap
+    ends_line = not analysis.line.behind.strip()
+    is_rest = is_unclosed(analysis) or (ends_line and gap.kind == "expression")
+    return replace(gap, kind="rest_of_line") if is_rest else gap
 
 
 def up_to_statement(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap`, which closes only brackets that the cursor's own line or statement has opened.
+    """Return `gap`; of the closing of a body only what the cursor's own line or statement has opened.
 
-    At the end of a file, where `f(x: T) {` is above `g(h(|`, `))` is inserted, without a line with `}`.
+    At the end of a file, in `class A {` with `int f() {|` below it, the line with `}` of the method is inserted, and
+    that of the class is not.
     """
-    text = gap.insert_after.encode()
+    text, language = gap.insert_after.encode(), analysis.language
     if not text.strip():
         return gap
-    data, offset, language = analysis.document.data, analysis.offset, analysis.language
-    line = min(analysis.state.line, analysis.line.start)
-    state = state_at(language, data, gap.end) if gap.end > offset else analysis.state
-    lead = gap.insert_before.encode()
-    depth = sum(at >= line for at in state.opened)
-    put = tokens(language, lead, 0, len(lead)) if lead else ()
-    depth += sum((token.kind == "open") - (token.kind == "close") for token in put)
-    kept = text.find(state.string) + len(state.string) if state.string in text else 0
-    for token in tokens(language, text, kept, len(text)):
-        depth += (token.kind == "open") - (token.kind == "close")
-        if depth < 0:
-            return replace(gap, insert_after=text[:kept].decode())
-        kept = kept if token.kind in BLANK else token.end
-    return gap
-
-
-def ended(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap` with the text that must follow it, which depends on the header where it is in one."""
-    return _without_end_of_header(analysis, _up_to_end_of_header(analysis, up_to_statement(analysis, gap)))
-
-
-def _up_to_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap`, up to the end of a function's header where others of the file name the types they return.
-
-    In Python only `:` is inserted behind `def f(|` then, and not `):`, so that the fill may be `x) -> int`; so it is
-    behind `def f(x)|`.
-    """
-    line, words = analysis.line, analysis.language.words
-    end = words.headers[0].decode()
-    in_brackets = gap.kind == "parameters" and gap.insert_after == f"){end}"
-    opened = any(at >= line.start for at in analysis.state.opened)
-    behind = gap.kind == "rest_of_line" and line.before.rstrip().endswith(b")") and not opened
-    if line.behind.strip() or not (in_brackets or behind):
+    first, lead = min(analysis.state.line, analysis.line.start), gap.insert_before.encode()
+    opened = sum(at >= first for at in analysis.state.opened) + len(unpaired(language, lead).openers)
+    closers = unpaired(language, text).closers
+    if len(closers) <= opened:
         return gap
-    if words.functions.isdisjoint(line.before.partition(b"(")[0].split()):
-        return gap
-    # Last, since it reads the whole file.
-    returned = words.returns.search(analysis.document.data)
-    return replace(gap, kind="rest_of_line", insert_after=end) if returned else gap
-
-
-def _without_end_of_header(analysis: Analysis, gap: Gap) -> Gap:
-    """Return `gap` without the `;` after the parameters of a function that has to have a body.
-
-    In a class of Java `)` is inserted after `int f(|`, and in an interface `);`.
-    """
-    data, at = analysis.document.data, analysis.offset
-    if gap.kind != "parameters" or not needs_body(analysis.language, data, analysis.state.start, at):
-        return gap
-    return replace(gap, insert_after=gap.insert_after.removesuffix(";"))
+    return replace(gap, insert_after=text[: closers[opened]].rstrip().decode())
 
 
 def is_todo(analysis: Analysis) -> bool:
@@ -392,72 +312,33 @@ def _gap(analysis: Analysis, kind: Kind, span: Span) -> Gap:
     return Gap(*span, kind, indent, name=function.name if function else "")
 
 
-def _closers(data: bytes, start: int, stop: int) -> bytes:
-    """The brackets, and the end of a header or statement, that data[start:stop] begins with."""
-    found = _CLOSERS.match(data, start, stop)
-    assert found is not None, "it matches nothing, too"
-    return found[0]
+def is_unclosed(analysis: Analysis) -> bool:
+    """Return whether the line at the cursor has opened a string or bracket that nothing closes after it.
 
-
-def _behind_operand(analysis: Analysis) -> int:
-    """Return where the closers begin in the text that a repair has inserted at the cursor; in a string, its quotes.
-
-    Of `0);` behind `(byte) 0x` that is the bracket, and of `_g_());` behind `g(new ` the second closing one.
+    So says what a repair has inserted at the cursor; the tokens below, if the repair had to guess.
     """
-    data, quote, (first, last) = analysis.data, analysis.state.string, analysis.inserted
-    if quote and (at := data.find(quote, first, last)) >= 0:
-        return at
-    at = data.find(FILLER, first, last)
-    start = at + len(FILLER) if at >= 0 else first
-    closer = next((start + n for n in unpaired(analysis.language, data[start:last]).closers), -1)
-    if closer < 0:
-        closer = last - 1 if data[start:last].endswith((b";", b":")) else start
-    return closer if data[start:closer].strip(b" \t\r\n)]}>\"'`") else start
-
-
-def _goes_on(analysis: Analysis) -> bool:
-    """Return whether code follows on the line; in front of comments brackets are closed as at the end of a line."""
-    rest = tokens(analysis.language, analysis.document.data, analysis.offset, analysis.line.end)
-    return any(token.kind not in (*BLANK, "comment") for token in rest)
-
-
-def _is_closed_below(analysis: Analysis) -> bool:
-    """Return whether quotes below end the open string; they do not behind a line that begins a definition."""
     data, state, language = analysis.document.data, analysis.state, analysis.language
-    lines = any(quotes.lines for quotes in language.strings if quotes.close == state.string)
-    closed = lines and state.string in data[analysis.line.end :]
-    return closed and not lacks_end(language, data, analysis.offset, state)
+    put, guessed = analysis.data[slice(*analysis.inserted)], analysis.masks or analysis.cost > 0
+    if state.string:
+        known = state.string in put or lacks_end(language, data, analysis.offset, state)
+        return known or (guessed and first_token(language, data, state.begins).kind != "string")
+    if state.text or state.comment:
+        return False
+    # A repair that takes nothing away and leaves no error has inserted all that is missing.
+    return bool(unpaired(language, put).closers) or (guessed and _left_open(analysis))
 
 
-def _left_open(analysis: Analysis) -> str:
-    """Return the closers of those brackets of the line or statement at the cursor that nothing behind closes."""
-    data, state, end = analysis.document.data, analysis.state, analysis.line.end
+def _left_open(analysis: Analysis) -> bool:
+    """Return whether brackets of the line or statement at the cursor are closed neither after it nor below."""
+    data, state, end, language = analysis.document.data, analysis.state, analysis.line.end, analysis.language
     first = min(state.line, analysis.line.start, template_at(data, state.opened))
-    skipped, left, begins = _closed_by_rest(analysis)
-    opened = [(at, depth(data, at, state.opened)) for at in reversed(left) if at >= first]
-    below = next_line(analysis.language, data, end)
-    # A line that begins a body closes all brackets before it.
-    missing = [at for at, _ in opened] if begins else unclosed(analysis.language, data, opened, below)
-    return state.closing((*missing, *(at for at in skipped if at >= first))).decode()
-
-
-def _closed_by_rest(analysis: Analysis) -> tuple[list[int], list[int], bool]:
-    """Return the open brackets that the rest of the line skips, those it leaves open, and if it begins a body."""
-    data, state = analysis.document.data, analysis.state
-    skipped, left, own = list[int](), list(state.opened), list[bytes]()
-    for token in tokens(analysis.language, data, analysis.offset, analysis.line.end):
-        bracket = data[token.start : token.end]
-        if token.kind == "open":
-            own.append(bracket)
-        elif token.kind == "close" and own:
-            own.pop()
-        elif token.kind == "close":
-            pairs = [PAIRS.get(data[at : at + 1]) for at in left]
-            if bracket in pairs:
-                at = len(pairs) - 1 - pairs[::-1].index(bracket)
-                skipped += left[at + 1 :]
-                left = left[:at]
-    return skipped, left, own == [b"{"]
+    own = [(at, n) for n, at in enumerate(state.opened) if at >= first]
+    rest = unpaired(language, analysis.line.behind, bytes(state.brackets[n] for _, n in own))
+    # What closes brackets of lines above leaves those within them open.
+    if rest.closers and rest.outer:
+        return True
+    opened = [(at, depth(data, at, state.opened)) for at, _ in reversed(own[: rest.outer])]
+    return bool(unclosed(language, data, opened, next_line(language, data, end)))
 
 
 def _text_of(analysis: Analysis, region: Region) -> Span:
@@ -467,35 +348,3 @@ def _text_of(analysis: Analysis, region: Region) -> Span:
         return region.start, region.end
     start, end = region.end - len(text.lstrip()), region.start + len(text.rstrip())
     return min(start, max(cursor, region.start)), max(end, min(cursor, region.end))
-
-
-def _begins_body(analysis: Analysis) -> bool:
-    """Return whether the line at the cursor is a header that still needs its body; in a Rust trait it may have none."""
-    if not analysis.data.endswith(analysis.language.words.headers[-1], *analysis.inserted):
-        return False
-    return b"trait " not in _owner(analysis)
-
-
-def _owner(analysis: Analysis) -> bytes:
-    """The header of the innermost class around the cursor; empty outside of all classes."""
-    around = [body.header for body in analysis.bodies if body.header.opens <= analysis.cursor <= body.stop]
-    classes = [header for header in around if header.owner == "class"]
-    innermost = max(classes, key=lambda header: header.opens, default=None)
-    return b"" if innermost is None else analysis.data[innermost.define : innermost.opens]
-
-
-def _is_body_value(analysis: Analysis) -> bool:
-    """Return whether a value at the cursor may be its block's value (Rust): a closing brace follows."""
-    data, at = analysis.data, analysis.cursor
-    if not data[at:].lstrip().startswith(b"}"):
-        return False
-    return not analysis.language.reparse(analysis.tree, data, (at, at), FILLER).root_node.has_error
-
-
-def _needed(analysis: Analysis, at: int, closing: bytes) -> bytes:
-    """`closing`, which is at `at` of the repaired text, without a semicolon that the brace behind it does not want."""
-    data, end = analysis.data, at + len(closing)
-    if not closing.endswith(b";") or not data[end:].lstrip().startswith(b"}"):
-        return closing
-    tree = analysis.language.reparse(analysis.tree, data, (end - 1, end), b"")
-    return closing if tree.root_node.has_error else closing[:-1]

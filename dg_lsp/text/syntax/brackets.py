@@ -403,7 +403,7 @@ def unclosed(
     beginning shows that all of a header is closed, however deep it is, as below `if (f(a`.
     """
     columns, below = line
-    headed = [n for n, (at, _) in enumerate(opened) if _is_of_header(language, data, at)]
+    headed = [n for n, (at, _) in enumerate(opened) if is_of_header(language, data, at)]
     if headed and data.startswith(b"{", below):
         return tuple(at for at, _ in opened[: headed[0] + 1])
     run = _CLOSERS.match(data, below)
@@ -422,7 +422,7 @@ def unclosed(
     return tuple(found)
 
 
-def _is_of_header(language: Language, data: bytes, at: int) -> bool:
+def is_of_header(language: Language, data: bytes, at: int) -> bool:
     """Return whether the bracket at `at` is that of a header, as in `while (`."""
     word = _LAST_WORD.search(data, max(at - 20, 0), at)
     return data.startswith(b"(", at) and word is not None and word[1] in language.words.blocks

@@ -23,9 +23,9 @@ from dg_lsp.text.syntax.brackets import OpenBracket, read
 from dg_lsp.text.syntax.items import head_of, name_of
 from dg_lsp.text.syntax.lexer import LogicalLine, Span, logical_lines, tokens
 
-# The header of a function that no word begins, and words of one without a body.
+# The header of a function that no word begins, and what one without a block has.
 _CALLED = re.compile(rb"[^=]*[\w$]\s*\(")
-_BODILESS = re.compile(rb"\b(?:abstract|native|extern|partial)\b")
+_BODILESS = re.compile(rb"\b(?:abstract|native|extern|partial)\b|=>")
 
 
 def needs_body(language: Language, data: bytes, start: int, offset: int) -> bool:
