@@ -21,9 +21,9 @@ from dg_lsp.text.syntax.lexer import leading, line_end, line_start, logical_line
 
 # A line that begins so belongs to the item that begins above it at the same indentation.
 _WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
+_CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 # Lists of types that the end of a line leaves open: `Map<String, List<`.
 _TYPES = re.compile(rb"(?:[\w$] ?<[^<>;(){}]*)+\Z")
-_CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 
 
 def endings(request: Infill, text: str) -> Iterator[str]:
