@@ -34,7 +34,7 @@ def test_it_tells_each_gap_its_fill_and_what_was_there(monkeypatch, capsys, tmp_
     assert main(["demo"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(
-        line.startswith("expression     return ⟦result⟧") and line.endswith("as it was") for line in lines
+        line.startswith("rest of line   return ⟦result⟧") and line.endswith("as it was") for line in lines
     )
     at = lines.index(next(line for line in lines if "getLogger(⟦result⟧)" in line))
     assert lines[at].startswith("arguments ")

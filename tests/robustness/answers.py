@@ -19,7 +19,7 @@ FILLS = {
     "unknown": Fill("", refusal=NO_WORD),
     "refused": Fill("", refusal="none of 3 candidates could be shown; the best one: it is odd"),
     "deadline": Fill("", refusal="the deadline passed before a candidate was ready"),
-    "syntax": Fill("((("),
+    "syntax": Fill("1 = = 2"),
     "swallows": Fill("1 # '''"),
     "good": Fill("None"),
     "longer": Fill("lib", others=("()",)),

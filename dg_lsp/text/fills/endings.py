@@ -63,10 +63,11 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))[: 1 if header else None]
     yield from (one + end for one in shuts for end in ends)
     # 3.
-    end = "" if text.endswith(":") else shut + language.words.headers[0].decode()
-    if body:
+    words, begun = language.words, data[state.line :].partition(b"(")[0].split()
+    end = "" if text.endswith(":") else shut + words.headers[0].decode()
+    if body and not (words.functions | words.classes | words.blocks).isdisjoint(begun[:2]):
         yield from (one for one in (end, end + below + language.indent + body) if one)
-    elif header or not language.words.functions.isdisjoint(data[state.line :].partition(b"(")[0].split()):
+    elif not body and (header or not words.functions.isdisjoint(begun)):
         yield end
     # 4.
     if above := [at for at in state.opened if state.line <= at < site.line]:
