@@ -362,7 +362,7 @@ MUTANTS = (
         "dg_lsp/model/sources/lines.py",
         "whole = list(model.ends or (join.end if not join.behind else ()))",
         "whole = list(join.end if not join.behind else ())[:0]",
-        "tests/model/test_fim.py::test_what_the_network_knows_is_filled_in",
+        "tests/model/test_fim.py::test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end",
     ),
     Mutant(
         5,
@@ -1129,9 +1129,9 @@ MUTANTS = (
     Mutant(
         11,
         "git's rules are read on the event loop",
-        "dg_lsp/server/workspace.py",
-        "        await self.git_answered(document.uri)\n        if is_stricter",
-        "        if is_stricter",
+        "dg_lsp/server/refusals.py",
+        "        stamps = await run(lambda: {folder: rules_stamp(folder) for folder in old})",
+        "        stamps = {folder: rules_stamp(folder) for folder in old}",
         PROTECTION + "test_the_files_of_gits_rules_are_never_read_on_the_event_loop",
     ),
     Mutant(

@@ -115,6 +115,7 @@ def test_an_empty_block_is_filled_up_to_its_end(language: str, marked: str, text
     [
         ("sql", "CREATE TABLE t (\n  id INTEGER,\n  ‸\n);\n", "name TEXT);"),
         ("css", "a {\n  ‸\n}\n", "b: c; }"),
+        ("json", '{\n  "a": ‸\n  "b": 2\n}\n', "1 2"),
         ("toml", "a = ‸\nb = 1\n", '"""'),
         ("html", "<ul>\n  <li>‸\n</ul>\n", "x</div>"),
         ("kotlin", "fun f() {\n    ‸\n    g()\n}\n", "/* later"),
