@@ -43,9 +43,6 @@ _RAISING = re.compile(
 )
 # What a failure says that comes from a body that is not written yet.
 _UNWRITTEN = re.compile(r"not(?: yet)? implemented|NotImplemented|\bTODO\b", re.IGNORECASE)
-_PROVEN = (
-    3  # own tests of a fill of which one may end in an unwritten function, if the others have passed with it
-)
 _SAID = 3  # names of tests in a sentence
 # Why a fill is kept whose tests failed when it was tried.
 WITH_OTHERS = "its own tests pass with the fills of other stubs"

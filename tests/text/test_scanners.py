@@ -133,6 +133,14 @@ def test_a_heredoc_with_a_short_name_is_read_as_before() -> None:
     assert kinds[0] == kinds[1]
 
 
+def ends(code: str, seconds: float) -> None:
+    """Run Python's `code` in a process of its own, which must end well in time."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_no_deep_text_ends_the_process_that_reads_it() -> None:
     """All of them by a process of their own, also in a thread, whose stack is small."""
     code = (
@@ -143,10 +151,7 @@ def test_no_deep_text_ends_the_process_that_reads_it() -> None:
         "work = lambda: [read(*text) for text in texts]\n"
         "work(), (thread := threading.Thread(target=work)).start(), thread.join()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    ends(code, 300)
 
 
 def test_no_scanner_looks_forever_for_what_does_not_come() -> None:
@@ -156,10 +161,7 @@ def test_no_scanner_looks_forever_for_what_does_not_come() -> None:
         "[read('kotlin', text) for text in ENDLESS]\n"
         "[read_in_looks(looks, 'kotlin', ENDLESS[-1]) for looks in range(30)]"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    ends(code, 120)
 
 
 def test_no_edit_that_makes_a_text_deep_ends_the_process() -> None:
@@ -167,10 +169,7 @@ def test_no_edit_that_makes_a_text_deep_ends_the_process() -> None:
         "from tests.text.test_scanners import DEEP, edit\n"
         "[edit(*text) for text in DEEP.values() if text[1].count(b'\\n') < 1_000]"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    ends(code, 300)
 
 
 def read(name: str, data: bytes) -> None:

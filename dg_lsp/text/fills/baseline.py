@@ -221,6 +221,7 @@ def unexpected(text: bytes) -> str:
 
 def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     """The errors of `filled` that are not those of the `neutral` text; where that has any, only from the fill on."""
+    # What has to complete its line, unless a bracket of that is open: then it may continue below.
     whole = neutral.site.kind in ("rest_of_line", "span") and not neutral.site.closers
     blamed = whole and is_sound_but_for_its_gap(neutral)
     old = [] if blamed else errors_of(neutral.tree.root_node)

@@ -8,16 +8,8 @@ from dg_lsp.text.fills.baseline import begins_body
 from dg_lsp.text.fills.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.text.messages import LISTS, Infill
 from dg_lsp.text.syntax.bodies import NO_CODE
-from dg_lsp.text.syntax.brackets import (
-    PAIRS,
-    depth,
-    is_of_header,
-    next_line,
-    state_at,
-    unclosed,
-    unpaired,
-)
-from dg_lsp.text.syntax.lexer import leading, line_end, line_start, logical_lines, tokens, width
+from dg_lsp.text.syntax.brackets import PAIRS, is_left_open, is_of_header, state_at, unpaired
+from dg_lsp.text.syntax.lexer import leading, line_start, logical_lines, tokens, width
 
 # A line that begins so belongs to the item that begins above it at the same indentation.
 _WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
@@ -92,14 +84,11 @@ def hint(request: Infill) -> str:
 
 def leaves_open(site: Site, text: str) -> bool:
     """Return whether `text` leaves a bracket of its line open that no line below closes."""
-    above = site.before + to_bytes(text)
-    state, data = state_at(site.language, above, len(above)), above + site.after
-    own = [(at, depth(data, at, state.opened)) for at in reversed(state.opened) if at >= site.line]
-    if not own or site.rest.strip():
+    if site.rest.strip():
         return False
-    return bool(
-        unclosed(site.language, data, own, next_line(site.language, data, line_end(data, len(above))))
-    )
+    above = site.before + to_bytes(text)
+    state = state_at(site.language, above, len(above))
+    return is_left_open(site.language, above + site.after, len(above), state, site.line)
 
 
 def is_followed(site: Site) -> bool:

@@ -237,9 +237,8 @@ def _first_whole(request: Infill, text: str) -> str:
     """
     language = site_of(request).language
     starts = [text[:end] for end in islice(_line_ends(language, text), _LINES)]
-    data = text.encode("utf-8")
-    if (end_of_brackets := surplus(language, data)) is not None:
-        starts.append(data[:end_of_brackets].decode("utf-8"))
+    if (inside := _in_brackets(language, text)) != text:
+        starts.append(inside)
     if request.kind == "expression" and (header := starts[0].rstrip()).endswith("{"):
         # Of a header the part up to its body is an expression, too.
         starts.append(header.removesuffix("{").rstrip())

@@ -11,14 +11,7 @@ from dg_lsp.text.gaps.gap import Gap
 from dg_lsp.text.languages.language import Language
 from dg_lsp.text.messages import LISTS, PARTS, STRINGS, Kind
 from dg_lsp.text.syntax.bodies import code_end
-from dg_lsp.text.syntax.brackets import (
-    depth,
-    lacks_end,
-    next_line,
-    template_at,
-    unclosed,
-    unpaired,
-)
+from dg_lsp.text.syntax.brackets import is_left_open, lacks_end, template_at, unpaired
 from dg_lsp.text.syntax.lexer import (
     Span,
     block_end,
@@ -123,8 +116,6 @@ def open_gap(analysis: Analysis, kind: Kind) -> Gap | None:
         return replace(gap, start=min(start, offset), end=eol)
     if kind == "comment" and state.comment:
         return replace(gap, end=eol)
-    if kind == "string" and state.text:
-        return gap
     if kind in LISTS and state.brackets:
         wanted = b"[{(" if kind == "collection" else b"("
         held = [at for at in state.opened if data[at] in wanted]
@@ -132,7 +123,7 @@ def open_gap(analysis: Analysis, kind: Kind) -> Gap | None:
     if kind == "statement" and is_todo(analysis):
         # The comment stays, and the code that it asks for comes below it.
         return replace(gap, insert_before=newline_at(data, offset) + leading(data, offset).decode())
-    return gap if kind in ("statement", "expression") else None
+    return gap if kind in ("statement", "expression") or (kind == "string" and state.text) else None
 
 
 def closed(analysis: Analysis, gap: Gap) -> Gap:
@@ -141,7 +132,7 @@ def closed(analysis: Analysis, gap: Gap) -> Gap:
     Both have lines of their own, like a body, and no text for them says where they end.
     """
     data, state = analysis.document.data, analysis.state
-    if gap.kind == "docstring" and state.string and is_unclosed(analysis):
+    if gap.kind == "docstring" and state.string and _is_unclosed(analysis):
         return replace(gap, insert_after=state.string.decode())
     if gap.kind == "comment" and state.comment:
         end = block_end(analysis.language, data[state.begins : analysis.offset])
@@ -189,7 +180,7 @@ def _up_to_line_end(analysis: Analysis, gap: Gap) -> Gap:
     if gap.kind not in PARTS or gap.kind in ("statement", "comment"):
         return gap
     ends_line = not analysis.line.behind.strip()
-    is_rest = is_unclosed(analysis) or (ends_line and gap.kind == "expression")
+    is_rest = _is_unclosed(analysis) or (ends_line and gap.kind == "expression")
     return replace(gap, kind="rest_of_line") if is_rest else gap
 
 
@@ -312,7 +303,7 @@ def _gap(analysis: Analysis, kind: Kind, span: Span) -> Gap:
     return Gap(*span, kind, indent, name=function.name if function else "")
 
 
-def is_unclosed(analysis: Analysis) -> bool:
+def _is_unclosed(analysis: Analysis) -> bool:
     """Return whether the line at the cursor has opened a string or bracket that nothing closes after it.
 
     So says what a repair has inserted at the cursor; the tokens below, if the repair had to guess.
@@ -325,20 +316,10 @@ def is_unclosed(analysis: Analysis) -> bool:
     if state.text or state.comment:
         return False
     # A repair that takes nothing away and leaves no error has inserted all that is missing.
-    return bool(unpaired(language, put).closers) or (guessed and _left_open(analysis))
-
-
-def _left_open(analysis: Analysis) -> bool:
-    """Return whether brackets of the line or statement at the cursor are closed neither after it nor below."""
-    data, state, end, language = analysis.document.data, analysis.state, analysis.line.end, analysis.language
+    if (closers := unpaired(language, put).closers) or not guessed:
+        return bool(closers)
     first = min(state.line, analysis.line.start, template_at(data, state.opened))
-    own = [(at, n) for n, at in enumerate(state.opened) if at >= first]
-    rest = unpaired(language, analysis.line.behind, bytes(state.brackets[n] for _, n in own))
-    # What closes brackets of lines above leaves those within them open.
-    if rest.closers and rest.outer:
-        return True
-    opened = [(at, depth(data, at, state.opened)) for at, _ in reversed(own[: rest.outer])]
-    return bool(unclosed(language, data, opened, next_line(language, data, end)))
+    return is_left_open(language, data, analysis.offset, state, first)
 
 
 def _text_of(analysis: Analysis, region: Region) -> Span:

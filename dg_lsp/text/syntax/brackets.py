@@ -422,6 +422,18 @@ def unclosed(
     return tuple(found)
 
 
+def is_left_open(language: Language, data: bytes, offset: int, state: State, first: int) -> bool:
+    """Return whether a bracket from `first` on that is open at `offset` is closed neither on its line nor below."""
+    eol = lexer.line_end(data, offset)
+    own = [(at, n) for n, at in enumerate(state.opened) if at >= first]
+    rest = unpaired(language, data[offset:eol], bytes(state.brackets[n] for _, n in own))
+    # What closes brackets of lines above leaves those within them open.
+    if rest.closers and rest.outer:
+        return True
+    opened = [(at, depth(data, at, state.opened)) for at, _ in reversed(own[: rest.outer])]
+    return bool(opened and unclosed(language, data, opened, next_line(language, data, eol)))
+
+
 def is_of_header(language: Language, data: bytes, at: int) -> bool:
     """Return whether the bracket at `at` is that of a header, as in `while (`."""
     word = _LAST_WORD.search(data, max(at - 20, 0), at)
