@@ -25,10 +25,10 @@ from benchmarks import parser_of
 from benchmarks.unseen.projects import Projects
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.fill import FillOptions, fill_gap
+from dg_lsp.gaps.find import Gap, find_gaps
+from dg_lsp.gaps.gap import apply_edit
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, find_gaps
-from dg_lsp.text.gaps.gap import apply_edit
+from dg_lsp.source.document import Document
 
 LIST = Path(__file__).with_suffix(".json")
 _SECONDS = 300.0  # of one run of the tests

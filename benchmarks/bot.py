@@ -28,8 +28,8 @@ from pathlib import Path
 from benchmarks import parser_of
 from benchmarks.bodies import Package, fetch
 from dg_lsp.cli.reports import read_junit
-from dg_lsp.text.documents.document import Document, read_document
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gaps, find_named
+from dg_lsp.gaps.find import Gap, NoGap, find_gaps, find_named
+from dg_lsp.source.document import Document, read_document
 
 STUB = b"raise NotImplementedError"
 LEAST, MOST = 2, 12  # lines of a body

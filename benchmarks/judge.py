@@ -22,10 +22,10 @@ from benchmarks.judging import Example, examples, fit, fit_together, load_as_eng
 from benchmarks.unseen.fetch import list_path
 from benchmarks.unseen.projects import Projects, key_of
 from dg_lsp.bench import lists
+from dg_lsp.context import prompt
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
-from dg_lsp.text.prompts import prompt
 
 KINDS = ("rest_of_line", "expression", "statement")
 

@@ -10,6 +10,7 @@ import torch
 from benchmarks import run_to_end
 from dg_lsp.checkpoints import find_directory
 from dg_lsp.engine import memory
+from dg_lsp.messages import Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, checked, merge_candidates
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
@@ -17,7 +18,6 @@ from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill, score_candidates, way_of
 from dg_lsp.model.judge import SITUATIONS, features, situation
 from dg_lsp.model.task import Task
-from dg_lsp.text.messages import Infill
 
 
 @dataclass(frozen=True, slots=True)

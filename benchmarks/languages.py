@@ -21,16 +21,16 @@ from benchmarks import parser_of
 from benchmarks.judge import hash_of
 from benchmarks.judging import examples, load_as_engine
 from dg_lsp.bench.holes import Case, case_at
+from dg_lsp.context import prompt
+from dg_lsp.context.index import Index
+from dg_lsp.context.retrieve import search
+from dg_lsp.context.unimported import unimported
+from dg_lsp.gaps.find import NoGap
 from dg_lsp.model.judge import chances_of
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document, DocumentError
-from dg_lsp.text.gaps.find import NoGap
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.prompts import prompt
-from dg_lsp.text.reasons import OutOfTime
-from dg_lsp.text.related.index import Index
-from dg_lsp.text.related.retrieve import search
-from dg_lsp.text.related.unimported import unimported
+from dg_lsp.source.document import Document, DocumentError
+from dg_lsp.source.language import load_language
+from dg_lsp.source.reasons import OutOfTime
 
 SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
 _WORD = re.compile(r"\w+|[^\w\s]+")

@@ -18,6 +18,8 @@ import torch
 from benchmarks import parser_of
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.fill import fill_gap
+from dg_lsp.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.gaps.gap import apply_edit
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
@@ -25,10 +27,8 @@ from dg_lsp.model.denoise import denoise
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.settings import Settings, override
-from dg_lsp.text.documents.document import Document, read_document
-from dg_lsp.text.documents.history import splits_character
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
-from dg_lsp.text.gaps.gap import apply_edit
+from dg_lsp.source.document import Document, read_document
+from dg_lsp.source.history import splits_character
 from tests.model.conftest import teach_counting
 from tests.model.test_law_cases import GRID, Verdict, case_of, judge, network_of
 

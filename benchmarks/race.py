@@ -26,10 +26,10 @@ import numpy as np
 from benchmarks.unseen.fetch import list_path
 from dg_lsp.bench import lists
 from dg_lsp.bench.holes import Case
+from dg_lsp.context import prompt
 from dg_lsp.engine.local import LocalEngine
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Fill, Infill
-from dg_lsp.text.prompts import prompt
 
 BEFORE, BEHIND = 256, 64  # lines
 _LEAST = 3  # characters left of the line: shorter texts are typed sooner than read

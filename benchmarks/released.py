@@ -39,6 +39,7 @@ from transformers import DiffusionGemmaConfig
 
 from dg_lsp.checkpoints import EMBEDDED
 from dg_lsp.engine.local import ENVIRONMENT
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer, texts_of
@@ -56,7 +57,6 @@ from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.shape import VISION
 
 STEPS = 10  # of which the first two are not counted

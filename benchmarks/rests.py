@@ -24,14 +24,14 @@ from benchmarks import parser_of
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import fill_gap
+from dg_lsp.gaps.find import NoGap, find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.candidates import Candidate, checked, none_of
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import NoGap, find_gap
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.syntax.brackets import PAIRS, state_at, unpaired
+from dg_lsp.source.brackets import PAIRS, state_at, unpaired
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import load_language
 
 _LARGEST = 60_000
 _WORD = re.compile(r"\w+|[^\w\s]+")

@@ -22,9 +22,9 @@ from pathlib import Path
 from benchmarks import parser_of, spread
 from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Infill
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Infill
 
 _FILE = "def total{number}(items, price):\n    count = len(items)\n    "
 _LINES = ("total = ", "    if i", "count = ", "print(it")

@@ -52,8 +52,8 @@ SLOW = {
         "tests/robustness/test_empty.py",
     ),
     *("tests/server/test_app.py", "tests/server/test_protocol.py", "tests/server/test_streams.py"),
-    *("tests/cli/test_fill.py", "tests/cli/test_interrupt.py", "tests/text/test_indented.py"),
-    *("tests/text/test_near.py", "tests/text/test_nothing_is_lost.py", "tests/text/test_wild.py"),
+    *("tests/cli/test_fill.py", "tests/cli/test_interrupt.py", "tests/source/test_indented.py"),
+    *("tests/source/test_near.py", "tests/gaps/test_nothing_is_lost.py", "tests/guard/test_wild.py"),
     *("tests/training/test_adapted.py", "tests/benchmarks/test_judging.py"),
     *("tests/benchmarks/test_embedded_recipe.py", "tests/training/test_train.py"),
 }

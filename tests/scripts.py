@@ -6,8 +6,8 @@ import pytest
 
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.messages import Draft, Fill, Infill, Run
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Draft, Fill, Infill, Run
 
 DRAFTS = (
     Draft(0, (), 1.0),

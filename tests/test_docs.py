@@ -87,7 +87,7 @@ def test_each_module_of_a_package_and_each_name_in_it_that_a_page_names_is_there
     root = PAGE.parents[1]
     found = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in found if path.name != "measured-once.md")
-    tops = (root, root / "dg_lsp", root / "dg_lsp/text", root / "dg_lsp/model")
+    tops = (root, root / "dg_lsp", root / "dg_lsp/model")
     paths = {
         name: [top / name for top in tops if (top / name).exists()]
         for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text)

@@ -1,4 +1,4 @@
-"""Files are written by text/documents/files.py: a walk over the calls of every module."""
+"""Files are written by files/writing.py: a walk over the calls of every module."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from tests.test_layers import MODULES
 
 # Modules that write in another way, each with the calls and the reason.
 APART = {
-    "dg_lsp.text.documents.files": ({"open", "link"}, "it is the place"),
+    "dg_lsp.files.writing": ({"open", "link"}, "it is the place"),
     "dg_lsp.checkpoints": ({"write_text"}, "a word in our own folder, which counts as none if it is cut"),
     "dg_lsp.cli.main": ({"open"}, "the null device in the place of a closed stdout"),
     "dg_lsp.cli.pack": (
@@ -77,7 +77,7 @@ def writing(tree: ast.AST) -> Iterator[str]:
 def test_a_module_writes_files_by_the_functions_for_it(module: str) -> None:
     found = {*writing(ast.parse(MODULES[module].read_text(encoding="utf-8")))}
     allowed, _ = APART.get(module, (set(), ""))
-    assert found <= allowed, f"{module}: write_whole and make_whole of text/documents/files.py do this safely"
+    assert found <= allowed, f"{module}: write_whole and make_whole of files/writing.py do this safely"
 
 
 def test_every_exception_is_a_module() -> None:

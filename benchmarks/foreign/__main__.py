@@ -26,13 +26,13 @@ from benchmarks.guarantee.places import Place
 from dg_lsp.bench.score import table
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.fill import fill_gap
+from dg_lsp.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.candidates import fitted
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import load_language
 
 TRUTH = "truth"
 # Files of such sizes; at most so many of a language, and places of a file.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.gaps.place import line_of
 from benchmarks.guarantee.places import Place
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
+from dg_lsp.source.language import Language
 
 Span = tuple[int, int]
 _PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}

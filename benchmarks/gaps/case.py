@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from random import Random
 
 from benchmarks.gaps.place import Place, Span, Truth
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.messages import BODIES, Kind
-from dg_lsp.text.syntax.bodies import MARKER
-from dg_lsp.text.syntax.lexer import tokens
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.messages import BODIES, Kind
+from dg_lsp.source.bodies import MARKER
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import Language
+from dg_lsp.source.lexer import tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from benchmarks.gaps.places import Spot, loaded, sampled
 from benchmarks.gaps.truth import unquoted
 from dg_lsp.bench.score import quantile, table
 from dg_lsp.filling.fill import finish
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import Fill
-from dg_lsp.text.syntax.lexer import tokens
+from dg_lsp.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.messages import Fill
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import Language, load_language
+from dg_lsp.source.lexer import tokens
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "${": "}"}
 # The names of the forms of a place.

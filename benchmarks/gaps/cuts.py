@@ -8,7 +8,7 @@ from random import Random
 
 from benchmarks.gaps.case import Case, Change
 from benchmarks.gaps.place import Place, Truth, choose, indent_of, innermost, is_whole, line_of
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
 
 
 def without_tail(truth: Truth, kind: Kind, rng: Random) -> Case | None:

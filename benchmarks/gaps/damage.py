@@ -12,7 +12,7 @@ from benchmarks.gaps.case import Case, Change
 from benchmarks.gaps.cuts import within_statement, without_tail
 from benchmarks.gaps.place import Place, Span, Truth, line_of
 from benchmarks.gaps.valid import is_valid
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
 
 _OFFSIDE = (b"(", b")", b"]", b"}", b"def (", b"x = = 1", b"if :", b"'", b"foo(", b"[1, 2")
 _BRACED = (b"(", b")", b"]", b"}", b"{", b"= = 1;", b"if (", b'"', b"foo(", b"[1, 2")

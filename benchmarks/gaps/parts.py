@@ -7,7 +7,7 @@ from random import Random
 
 from benchmarks.gaps.case import Case, Change
 from benchmarks.gaps.place import Place, Truth, choose, innermost, is_escaped, is_whole, line_of, outermost
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
 
 
 def empty_list(truth: Truth, kind: Kind, rng: Random) -> Case | None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
+from dg_lsp.source.language import Language
 
 Span = tuple[int, int]
 

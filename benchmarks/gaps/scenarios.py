@@ -13,7 +13,7 @@ from benchmarks.gaps.case import Case, Change, Make
 from benchmarks.gaps.place import Place, Truth, indent_of, line_of
 from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.truth import truth_of
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
 
 # A place that does not lend itself to a scenario costs a try; a corpus may have few that do.
 _TRIES = 60

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.gaps.valid import is_valid
 from dg_lsp.settings import UsageError
-from dg_lsp.text.languages.language import Language, known_languages, load_language
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.language import Language, known_languages, load_language
+from dg_lsp.source.reasons import OutOfTime
 
 # More files than this make a run longer and no number better.
 FILES = 150

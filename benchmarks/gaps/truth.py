@@ -12,8 +12,8 @@ from tree_sitter import Node
 
 from benchmarks.gaps.place import Place, Span, Truth, trimmed
 from benchmarks.gaps.truth_python import suites
-from dg_lsp.text.languages.language import Language, Owner
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
+from dg_lsp.source.language import Language, Owner
 
 _OWNERS: dict[Owner, Kind] = {"function": "function_body", "class": "class_body", "block": "block"}
 _LISTS: tuple[Kind, ...] = ("arguments", "parameters", "collection")

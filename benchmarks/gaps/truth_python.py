@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from benchmarks.gaps.place import Place, line_of, trimmed
-from dg_lsp.text.messages import Kind
+from dg_lsp.messages import Kind
 
 _DOCSTRING = re.compile(rb"[rR]?(\"\"\"|''')")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

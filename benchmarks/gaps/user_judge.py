@@ -18,13 +18,13 @@ from tree_sitter import Tree
 from benchmarks.gaps.case import Change, behind_comments, moved
 from benchmarks.gaps.place import Span
 from benchmarks.gaps.places import Spot
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import common
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.languages.language import Language, load_language
-from dg_lsp.text.messages import BODIES, Kind
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.messages import BODIES, Kind
+from dg_lsp.source.document import Document
+from dg_lsp.source.history import common
+from dg_lsp.source.language import Language, load_language
+from dg_lsp.source.reasons import OutOfTime
 
 # So many parses tell whether anything fits.
 _TRIED = 60

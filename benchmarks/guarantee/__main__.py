@@ -11,7 +11,7 @@ from benchmarks.guarantee.answers import TEXTS
 from benchmarks.guarantee.measure import Counts, Key, Portion, measure
 from dg_lsp.bench.score import table
 from dg_lsp.settings import UsageError
-from dg_lsp.text.languages.language import known_languages
+from dg_lsp.source.language import known_languages
 
 FORMS = ("valid", "damaged", "odd")
 HARMS = ("broken", "outside", "characters lost", "comments lost", "pairs behind", "errors added", "crashes")

@@ -13,9 +13,9 @@ from tree_sitter import Query, QueryCursor, QueryError, Tree
 
 from benchmarks.gaps.place import line_of
 from benchmarks.gaps.valid import is_python
-from dg_lsp.text.budget import within
-from dg_lsp.text.documents.history import common
-from dg_lsp.text.languages.language import Language
+from dg_lsp.source.budget import within
+from dg_lsp.source.history import common
+from dg_lsp.source.language import Language
 
 Span = tuple[int, int]
 _MAY_BE_STUBS = (None, "function_body", "class_body", "block", "statement", "expression")

@@ -14,8 +14,8 @@ from benchmarks.gaps.scenarios import stubs_of
 from benchmarks.gaps.truth import truth_of, unquoted
 from benchmarks.gaps.valid import is_valid
 from benchmarks.guarantee.judge import Span, marks, read
-from dg_lsp.text.languages.language import Language
-from dg_lsp.text.messages import KINDS, Kind
+from dg_lsp.messages import KINDS, Kind
+from dg_lsp.source.language import Language
 
 # The share of places in docstrings, comments and strings; of those, and of the others, that ask for a kind.
 SPECIAL, ASKED_SPECIAL, ASKED_CODE = 1 / 3, 1 / 2, 1 / 4

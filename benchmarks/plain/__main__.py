@@ -26,13 +26,13 @@ import yaml
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import fill_gap
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.guard import fit
+from dg_lsp.guard.harm import harm_of
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.harm import harm_of
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.languages.language import language_of, load_language
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import language_of, load_language
 
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
 _TOKEN = re.compile(r"\w+|[^\w\s]")

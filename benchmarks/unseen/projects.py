@@ -6,11 +6,11 @@ from pathlib import Path
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.projects import is_alike
-from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.messages import Infill
-from dg_lsp.text.related.index import Index
-from dg_lsp.text.related.retrieve import search
-from dg_lsp.text.related.unimported import unimported
+from dg_lsp.context.index import Index
+from dg_lsp.context.retrieve import search
+from dg_lsp.context.unimported import unimported
+from dg_lsp.files.excluded import path_of
+from dg_lsp.messages import Infill
 
 
 class Projects:

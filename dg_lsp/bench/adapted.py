@@ -16,11 +16,11 @@ from tokenizers import Tokenizer
 from dg_lsp.bench import measure as bench
 from dg_lsp.bench.holes import Case
 from dg_lsp.bench.score import Score
+from dg_lsp.files.ignored import TRACKED
+from dg_lsp.files.writing import make_whole
 from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import Settings, UsageError, from_environment
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.files import make_whole
-from dg_lsp.text.documents.ignored import TRACKED
+from dg_lsp.source.document import Document
 from dg_lsp.training.corpus import File, Source, hash_line, is_code, read_text, tokenise
 
 KINDS = ("rest_of_line", "expression", "statement")

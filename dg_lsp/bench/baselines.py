@@ -7,9 +7,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.messages import PARTS
+from dg_lsp.gaps.find import Gap
+from dg_lsp.messages import PARTS
+from dg_lsp.source.document import Document
 
 _TOKEN = re.compile(r"\n[ \t]*|\w+|[^\w\s]|[^\S\n]+")
 _ORDER = 4  # an n-gram of this many tokens

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dg_lsp.filling.project import excluding_path, project_files
 from dg_lsp.settings import SECRETS
-from dg_lsp.text.documents.document import Document, DocumentError, read_document
+from dg_lsp.source.document import Document, DocumentError, read_document
 
 
 @dataclass(frozen=True, slots=True)

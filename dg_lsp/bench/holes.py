@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dg_lsp.text.budget import BOT, within
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps
+from dg_lsp.gaps.find import Gap, NoGap, find_gap, find_gaps
+from dg_lsp.source.budget import BOT, within
+from dg_lsp.source.document import Document
 
 _LONGEST = 10  # lines of a function body
 _SHORT, _LONG = 4, 60  # characters of an expression

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from dg_lsp.bench.holes import Case
+from dg_lsp.gaps.find import Gap
+from dg_lsp.messages import Kind
 from dg_lsp.processes import start_untrusted, wait
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.messages import Kind
+from dg_lsp.source.document import Document
 
 # A task of one line is the rest of its line, one of several a span.
 KINDS: tuple[Kind, ...] = ("rest_of_line", "span")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from dg_lsp.bench.files import read_listed
 from dg_lsp.bench.holes import Case, case_at, make_cases, span_of, whole_of
+from dg_lsp.files.excluded import path_of
+from dg_lsp.files.writing import write_whole
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.document import Document, DocumentError
-from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.documents.files import write_whole
+from dg_lsp.source.document import Document, DocumentError
 
 SHIPPED = "model/embedded/evaluation.json"
 

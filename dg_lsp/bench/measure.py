@@ -10,17 +10,17 @@ from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
+from dg_lsp.context.retrieve import search
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, fill_gap
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.guard import check, fit
+from dg_lsp.messages import Fill
 from dg_lsp.settings import Settings
-from dg_lsp.text.fills import check, fit
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.languages.python import STUB
-from dg_lsp.text.messages import Fill
-from dg_lsp.text.related.retrieve import search
-from dg_lsp.text.shown import shown
-from dg_lsp.text.syntax.lexer import line_start
+from dg_lsp.source.lexer import line_start
+from dg_lsp.source.python import STUB
+from dg_lsp.source.shown import shown
 
 KINDS = tuple(HOLES)
 _BASELINES = ("retrieved", "ngram")

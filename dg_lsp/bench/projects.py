@@ -11,12 +11,12 @@ from pathlib import Path
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case, whole_of
+from dg_lsp.context.index import Index, Other, read_other
+from dg_lsp.files.excluded import path_of
 from dg_lsp.filling.project import Rules, files_near, root_of
 from dg_lsp.settings import SECRETS
-from dg_lsp.text.documents.document import DocumentError, read_document
-from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.languages.language import has_language
-from dg_lsp.text.related.index import Index, Other, read_other
+from dg_lsp.source.document import DocumentError, read_document
+from dg_lsp.source.language import has_language
 
 # The share of its lines that makes a file a copy of another one; the files that a project has at most.
 ALIKE = 0.3

@@ -17,8 +17,8 @@ from dg_lsp.bench.score import METHODS, as_text, make_report
 from dg_lsp.cli import options
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
+from dg_lsp.files.writing import write_whole
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.files import write_whole
 
 KINDS = tuple(HOLES)
 

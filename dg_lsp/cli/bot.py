@@ -20,17 +20,17 @@ from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
 from dg_lsp.cli.trial import Interrupted, Ran, Saved, Test
 from dg_lsp.cli.waiting import Waiting
+from dg_lsp.files.writing import ENDING, FileError, check_free, kept_of, write_whole
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
 from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial, meant_of, stubs_of
+from dg_lsp.gaps.gap import unified_diff
 from dg_lsp.settings import RANGES, Settings, UsageError
-from dg_lsp.text.budget import BOT, within
-from dg_lsp.text.documents.document import Document, DocumentError, read_document
-from dg_lsp.text.documents.files import ENDING, FileError, check_free, kept_of, write_whole
-from dg_lsp.text.gaps.gap import unified_diff
-from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.budget import BOT, within
+from dg_lsp.source.document import Document, DocumentError, read_document
+from dg_lsp.source.language import UnknownLanguage, has_language, language_of
+from dg_lsp.source.reasons import OutOfTime
 
 _TESTED = (
     "a shell command that is run after each fill, with {path}, {name} and {qualname} replaced by the file, the "

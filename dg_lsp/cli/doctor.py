@@ -208,7 +208,7 @@ def check_memory(_: Settings) -> Finding:
 
 def check_grammars(_: Settings) -> Finding:
     """Check that every grammar and its query compile."""
-    from dg_lsp.text.languages.language import known_languages, load_language, plain_languages
+    from dg_lsp.source.language import known_languages, load_language, plain_languages
 
     names, plain = known_languages(), plain_languages()
     for language in map(load_language, (*names, *plain)):
@@ -305,8 +305,8 @@ def check_fill(settings: Settings) -> Finding:
     from dg_lsp.cli.fill import fill_and_close
     from dg_lsp.engine.local import LocalEngine
     from dg_lsp.filling.engine import EngineError
-    from dg_lsp.text.documents.document import Document
-    from dg_lsp.text.gaps.find import find_named
+    from dg_lsp.gaps.find import find_named
+    from dg_lsp.source.document import Document
 
     if _is_absent(settings.checkpoint):
         return Finding("fill", "warn", "not tried without the checkpoint", "see the checkpoint's line")
@@ -331,7 +331,7 @@ def check_engine(settings: Settings) -> Finding:
     from dg_lsp.cli.engine import round_trip
     from dg_lsp.engine.client import name_of_state, other_version
     from dg_lsp.filling.engine import EngineError
-    from dg_lsp.text.documents.document import Document
+    from dg_lsp.source.document import Document
 
     if _is_absent(settings.checkpoint):
         return Finding("engine", "warn", "not tried without the checkpoint", "see the checkpoint's line")

@@ -38,9 +38,9 @@ from dg_lsp.engine.local import LocalEngine, cache_budget
 from dg_lsp.engine.memory import needed
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import fill_gap
+from dg_lsp.gaps.find import find_gap
 from dg_lsp.settings import AUTO, Settings, UsageError, from_environment, override
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
+from dg_lsp.source.document import Document
 
 # Whom a fetch asks for these, as training/packages.toml pins it.
 HUB = ("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF")

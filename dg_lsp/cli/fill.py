@@ -24,23 +24,23 @@ from dg_lsp.cli.target import (
     replace_file,
 )
 from dg_lsp.cli.waiting import Waiting
+from dg_lsp.context.index import Index
 from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
 from dg_lsp.engine.scripted import SCRIPTED
 from dg_lsp.engine.team import open_engine
+from dg_lsp.files.excluded import path_of
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.project import index_near
+from dg_lsp.gaps.gap import Gap, apply_edit, unified_diff
+from dg_lsp.guard.confirm import note_of, unsure, why_confirm, written_lines
+from dg_lsp.messages import PARTS, WANTED, Draft, Kind, Status
 from dg_lsp.server.settings import unlearned
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import BOT, within
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.fills.confirm import note_of, unsure, why_confirm, written_lines
-from dg_lsp.text.gaps.gap import Gap, apply_edit, unified_diff
-from dg_lsp.text.messages import PARTS, WANTED, Draft, Kind, Status
-from dg_lsp.text.related.index import Index
+from dg_lsp.source.budget import BOT, within
+from dg_lsp.source.document import Document
 
 Place = tuple[Document, Gap]
 

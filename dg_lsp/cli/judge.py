@@ -17,11 +17,11 @@ from dg_lsp.cli.partial import Partials
 from dg_lsp.cli.reports import Results
 from dg_lsp.cli.target import replace_file
 from dg_lsp.cli.trial import Change, Ran, Test, run, trial
+from dg_lsp.files.writing import FileError, kept_of, lines_apart, read_now
 from dg_lsp.filling.stubs import StubStarted, stubs_of
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.files import FileError, kept_of, lines_apart, read_now
-from dg_lsp.text.documents.undo import undo
-from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.source.document import Document
+from dg_lsp.source.undo import undo
 
 # What a failure says of a test that has reached one of the bodies below.
 _MARK = "not implemented: dg-lsp is looking for the tests of this function"

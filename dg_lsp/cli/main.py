@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, _faults_of_the_world()):
             return _error(str(error))
-        from dg_lsp.text.documents.files import os_error_in, words_of
+        from dg_lsp.files.writing import os_error_in, words_of
 
         if (fault := os_error_in(error)) is None:
             raise
@@ -116,7 +116,7 @@ def _run(argv: Sequence[str]) -> int:
     name: str = argv[0] if argv[0] in COMMANDS else _parser().parse_args(argv[:1]).command
     from dg_lsp.cli.options import say
     from dg_lsp.settings import unknown_variables
-    from dg_lsp.text.languages.python import ignore_warnings
+    from dg_lsp.source.python import ignore_warnings
 
     ignore_warnings()
     work = importlib.import_module(f"dg_lsp.cli.{name.replace('-', '_')}{'_' if iskeyword(name) else ''}")
@@ -157,10 +157,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _faults_of_the_world() -> tuple[type[BaseException], ...]:
     from dg_lsp.filling.engine import EngineError
+    from dg_lsp.gaps.find import NoGap
     from dg_lsp.settings import SettingsError, UsageError
-    from dg_lsp.text.documents.document import DocumentError
-    from dg_lsp.text.gaps.find import NoGap
-    from dg_lsp.text.languages.language import UnknownLanguage
+    from dg_lsp.source.document import DocumentError
+    from dg_lsp.source.language import UnknownLanguage
 
     return (EngineError, SettingsError, UsageError, DocumentError, NoGap, UnknownLanguage)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dg_lsp.text.documents.files import Held, check_free, drop, hold, kept_of, let_go
+from dg_lsp.files.writing import Held, check_free, drop, hold, kept_of, let_go
 
 
 @dataclass(slots=True)

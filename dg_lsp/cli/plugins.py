@@ -17,9 +17,9 @@ from pathlib import Path
 
 import dg_lsp
 from dg_lsp import processes
+from dg_lsp.files.writing import write_whole
 from dg_lsp.processes import find_program as find
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.files import write_whole
 
 EDITORS = ("vscode", "nvim")
 PROGRAMS = ("code", "codium", "code-server", "code-insiders")  # VS Code and editors that take its extensions

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.style import Style
 from rich.text import Text
 
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Draft, Run
+from dg_lsp.gaps.gap import Gap
+from dg_lsp.messages import Draft, Run
+from dg_lsp.source.document import Document
 
 _UNSURE = 3.0  # nats at which the shade is full
 _ABOVE, _BELOW = 4, 3  # lines of context that are shown, unless the terminal is too low for them

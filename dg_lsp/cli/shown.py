@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from dg_lsp.text.shown import shown
+from dg_lsp.source.shown import shown
 
 __all__ = ["Formatter", "show", "shown"]
 

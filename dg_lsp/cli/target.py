@@ -9,16 +9,16 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from dg_lsp.files.ignored import ignored
+from dg_lsp.files.writing import check_free, kept_of, replace_text, why_unwritten
 from dg_lsp.filling.project import excluding_path
+from dg_lsp.gaps.find import Gap, find_gap, find_named
+from dg_lsp.gaps.gap import Edit
+from dg_lsp.messages import Wanted
 from dg_lsp.settings import SECRETS, Settings, UsageError
-from dg_lsp.text.documents.document import Document, read_document
-from dg_lsp.text.documents.fences import fenced
-from dg_lsp.text.documents.files import check_free, kept_of, replace_text, why_unwritten
-from dg_lsp.text.documents.ignored import ignored
-from dg_lsp.text.gaps.find import Gap, find_gap, find_named
-from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.languages.language import language_of
-from dg_lsp.text.messages import Wanted
+from dg_lsp.source.document import Document, read_document
+from dg_lsp.source.fences import fenced
+from dg_lsp.source.language import language_of
 
 # A name may hold `::` as well as a path may: the path ends at the first one behind a suffix, else at the last one.
 _NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)

@@ -8,7 +8,7 @@ from dg_lsp.cli.fill import add_engine, add_target, diff_of, fill, place_of, rep
 from dg_lsp.cli.options import FILLING_CODES, check_output, explain
 from dg_lsp.cli.screen import page, screen_of
 from dg_lsp.cli.shown import show
-from dg_lsp.text.documents.files import write_whole
+from dg_lsp.files.writing import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from dg_lsp.cli.options import explain, say
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting, telling
 from dg_lsp.settings import Settings, UsageError
-from dg_lsp.text.languages.language import known_languages
+from dg_lsp.source.language import known_languages
 
 if TYPE_CHECKING:
     from dg_lsp.training.trainer import Recipe, Trainer

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from dg_lsp.cli.reports import Results, ask, read
-from dg_lsp.processes import start_users_command
-from dg_lsp.text.documents.files import (
+from dg_lsp.files.writing import (
     FileError,
     Held,
     drop,
@@ -29,7 +28,8 @@ from dg_lsp.text.documents.files import (
     put_back,
     read_now,
 )
-from dg_lsp.text.documents.undo import undo
+from dg_lsp.processes import start_users_command
+from dg_lsp.source.undo import undo
 
 _READ = 32 << 20  # bytes of the end of a command's output
 _LOOKS, _LOOK = 20, 0.05  # times that a file that somebody writes to is read again, and seconds between two

@@ -33,8 +33,8 @@ from dg_lsp.engine.http import (
 from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.wire import Failure, Loading
 from dg_lsp.filling.engine import EngineBusy, EngineError
-from dg_lsp.text.documents.document import whole
-from dg_lsp.text.messages import OFF, Draft, Fill, Infill, Priority, State, Status
+from dg_lsp.messages import OFF, Draft, Fill, Infill, Priority, State, Status
+from dg_lsp.source.document import whole
 
 # Seconds without a line after which an engine is asked whether it lives; a living one sends one each second.
 SILENCE = 15.0

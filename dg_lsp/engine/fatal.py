@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.text.messages import Infill
+from dg_lsp.messages import Infill
 
 CRASHED = "the engine crashed when it read this text, which is not sent again until it changes"
 CRASH = b"Fatal Python error"  # what Python says at the end of a process that crashed, and at no other end

@@ -19,10 +19,10 @@ import httpx2
 from anyio.abc import SocketStream
 
 from dg_lsp.engine.runtime import is_own
+from dg_lsp.files.excluded import excluding, split_uri
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.messages import Infill
 from dg_lsp.settings import Settings, address_in, is_loopback, path_of
-from dg_lsp.text.documents.excluded import excluding, split_uri
-from dg_lsp.text.messages import Infill
 
 Trust = ssl.SSLContext | bool  # how a certificate is checked; True is as this system does
 CONNECT = 10.0  # seconds for a connection to a server and its handshake

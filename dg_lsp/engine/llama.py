@@ -28,6 +28,7 @@ from dg_lsp.engine.http import (
 )
 from dg_lsp.engine.local import ForeignEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import BODIES, PARTS, Draft, Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, none_of
 from dg_lsp.model.checkpoint import Checkpoint
@@ -40,8 +41,7 @@ from dg_lsp.model.sources.several import one_by_one
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.task import Source, Task
 from dg_lsp.settings import Settings, address_in
-from dg_lsp.text.documents.document import last_line
-from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
+from dg_lsp.source.document import last_line
 
 NAME = "llama.cpp"
 _SILENT = 60.0  # seconds; while it reads a prompt the server tells of its progress

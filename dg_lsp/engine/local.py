@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import psutil
 
 from dg_lsp.checkpoints import CheckpointError, find_directory
+from dg_lsp.context.prompt import shortened
 from dg_lsp.engine import memory
 from dg_lsp.engine.memory import Cores
 from dg_lsp.engine.turn import Turns
 from dg_lsp.filling.engine import EngineBroken, EngineError
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import ASKED, BOT, Budget, spending
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.languages.python import ignore_warnings
-from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.prompts.prompt import shortened
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.budget import ASKED, BOT, Budget, spending
+from dg_lsp.source.language import load_language
+from dg_lsp.source.python import ignore_warnings
+from dg_lsp.source.reasons import OutOfTime
 
 if TYPE_CHECKING:
     from dg_lsp.model.checkpoint import Checkpoint

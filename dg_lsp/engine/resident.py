@@ -25,9 +25,9 @@ from dg_lsp.engine.fatal import CRASH, CRASHED, TEXTS, hash_of
 from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, EngineSilent, check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Draft, Fill, Infill, Status
 from dg_lsp.processes import launch
 from dg_lsp.settings import Settings, is_foreign, path_of
-from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 # Seconds in which a started process must listen; it loads after that. A busy machine needs many for the imports alone.
 _PATIENCE = 60.0

@@ -34,8 +34,8 @@ from dg_lsp.engine.http import (
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.wire import WIRE
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.messages import Draft, Fill, Infill, Status
 from dg_lsp.settings import Settings, check_url, is_team
-from dg_lsp.text.messages import Draft, Fill, Infill, Status
 
 _SPARE = 2  # open connections that wait for the next request
 _KEPT = 240.0  # seconds that one is kept; the server keeps it longer

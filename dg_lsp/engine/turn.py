@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from dg_lsp.filling.engine import EngineBusy
-from dg_lsp.text.messages import PRIORITIES, Infill
+from dg_lsp.messages import PRIORITIES, Infill
 
 _MOST = 64  # live infills
 

@@ -22,15 +22,15 @@ from dg_lsp.engine.completions import Answer, Asked, Served, VllmServer
 from dg_lsp.engine.local import ForeignEngine
 from dg_lsp.engine.wire import BEAT
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.cache import CHUNK, PrefixCache, PrefixCaches
 from dg_lsp.model.checkpoint import load_tokenizer
 from dg_lsp.model.fill import fill
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import BOT, current
-from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.budget import BOT, current
+from dg_lsp.source.reasons import OutOfTime
 
 # Anchors of a canvas whose likelihood is asked for. vLLM answers with that of each of their tokens in every slot, so an
 # answer grows with them.

@@ -11,9 +11,9 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from dg_lsp.messages import Draft, Fill, Infill, State, Status
 from dg_lsp.settings import RANGES
-from dg_lsp.text.languages.language import knows
-from dg_lsp.text.messages import Draft, Fill, Infill, State, Status
+from dg_lsp.source.language import knows
 
 WIRE = 14  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line

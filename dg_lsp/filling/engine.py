@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.messages import Draft, Fill, Infill
 
 
 class EngineError(Exception):

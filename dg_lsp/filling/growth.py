@@ -6,13 +6,13 @@ from dataclasses import replace
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, Outcome, answer_of, finish, prepare
 from dg_lsp.filling.offers import Offer
+from dg_lsp.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.messages import LISTS, Fill
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import BOT, bounded, current, spending
-from dg_lsp.text.documents.document import LINE_END, Document
-from dg_lsp.text.gaps.gap import Edit, Gap, apply_edit
-from dg_lsp.text.messages import LISTS, Fill
-from dg_lsp.text.reasons import NoGap
-from dg_lsp.text.syntax.lexer import line_end
+from dg_lsp.source.budget import BOT, bounded, current, spending
+from dg_lsp.source.document import LINE_END, Document
+from dg_lsp.source.lexer import line_end
+from dg_lsp.source.reasons import NoGap
 
 # Line ends that a text has at most.
 _LINES = 24

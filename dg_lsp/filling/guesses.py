@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, zip_longest
 
+from dg_lsp.context.prompt import shortened
+from dg_lsp.edits.functions import adds_parameter
+from dg_lsp.edits.guesses import Example, guesses
+from dg_lsp.edits.places import source_of
+from dg_lsp.files.excluded import split_uri
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.leaving import leaving
 from dg_lsp.filling.next_edit import example_of, is_sound
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.messages import Fill, Infill, Piece
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import bounded
-from dg_lsp.text.documents.bursts import Bursts
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import split_uri
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Fill, Infill, Piece
-from dg_lsp.text.prompts.prompt import shortened
-from dg_lsp.text.repeats.functions import adds_parameter
-from dg_lsp.text.repeats.guesses import Example, guesses
-from dg_lsp.text.repeats.source import source_of
+from dg_lsp.source.budget import bounded
+from dg_lsp.source.bursts import Bursts
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import load_language
 
 # Bytes that are read above a line and below it: few, because each guess is read alone.
 _ABOVE, _BELOW = 1200, 600

@@ -6,9 +6,9 @@ All requests go through it, those for fills and those for ratings.
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from dg_lsp.messages import Infill, Piece
 from dg_lsp.settings import Settings
-from dg_lsp.text.languages.language import suffixes
-from dg_lsp.text.messages import Infill, Piece
+from dg_lsp.source.language import suffixes
 
 
 def leaving(request: Infill, settings: Settings) -> Infill:

@@ -9,33 +9,33 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from dg_lsp.text.analysis import tree_of
-from dg_lsp.text.budget import bounded, check
-from dg_lsp.text.documents.bursts import Burst, Bursts
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import Change
-from dg_lsp.text.fills.baseline import complaint
-from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.languages.language import UnknownLanguage, load_language
-from dg_lsp.text.reasons import Unreadable
-from dg_lsp.text.repeats.arguments import argument_places, parameter_places
-from dg_lsp.text.repeats.awaits import awaited_places
-from dg_lsp.text.repeats.conversions import converted_places, reordered_places
-from dg_lsp.text.repeats.edits import LONGEST, NAME, spans_of
-from dg_lsp.text.repeats.functions import function_at
-from dg_lsp.text.repeats.guesses import Example
-from dg_lsp.text.repeats.headers import header_places, is_in_body
-from dg_lsp.text.repeats.imports import imported_places, names_bound, reimported_places, replaced_places
-from dg_lsp.text.repeats.keys import key_places
-from dg_lsp.text.repeats.lines import similar_blocks, similar_lines
-from dg_lsp.text.repeats.properties import property_places
-from dg_lsp.text.repeats.renames import Renamed, rename_places
-from dg_lsp.text.repeats.series import kept_places, series_places
-from dg_lsp.text.repeats.source import Place, Source, is_import, source_of, words_like
-from dg_lsp.text.syntax.items import member_alone
-from dg_lsp.text.syntax.lexer import line_end, line_start
-from dg_lsp.text.syntax.names import binding, is_class
-from dg_lsp.text.syntax.repair import cost_of
+from dg_lsp.edits.arguments import argument_places, parameter_places
+from dg_lsp.edits.awaits import awaited_places
+from dg_lsp.edits.conversions import converted_places, reordered_places
+from dg_lsp.edits.functions import function_at
+from dg_lsp.edits.guesses import Example
+from dg_lsp.edits.headers import header_places, is_in_body
+from dg_lsp.edits.imports import imported_places, names_bound, reimported_places, replaced_places
+from dg_lsp.edits.keys import key_places
+from dg_lsp.edits.lines import similar_blocks, similar_lines
+from dg_lsp.edits.places import Place, Source, is_import, source_of, words_like
+from dg_lsp.edits.properties import property_places
+from dg_lsp.edits.renames import Renamed, rename_places
+from dg_lsp.edits.series import kept_places, series_places
+from dg_lsp.edits.spans import LONGEST, NAME, spans_of
+from dg_lsp.gaps.gap import Edit
+from dg_lsp.guard.baseline import complaint
+from dg_lsp.source.analysis import tree_of
+from dg_lsp.source.budget import bounded, check
+from dg_lsp.source.bursts import Burst, Bursts
+from dg_lsp.source.document import Document
+from dg_lsp.source.history import Change
+from dg_lsp.source.items import member_alone
+from dg_lsp.source.language import UnknownLanguage, load_language
+from dg_lsp.source.lexer import line_end, line_start
+from dg_lsp.source.names import binding, is_class
+from dg_lsp.source.reasons import Unreadable
+from dg_lsp.source.repair import cost_of
 
 # A document of more bytes than this is never looked at.
 LARGEST = 400_000

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.text.documents.document import LINE_END, Document
-from dg_lsp.text.gaps.gap import Edit, Gap
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Fill
-from dg_lsp.text.syntax.lexer import leading, line_start, newline_at
+from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.messages import Fill
+from dg_lsp.source.document import LINE_END, Document
+from dg_lsp.source.language import load_language
+from dg_lsp.source.lexer import leading, line_start, newline_at
 
 _DEEPER = (b"(", b"[", b"{")
 _BLANKS, _CLOSING = b" \t\f", b")]}\"'`"

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from dg_lsp.context.index import LARGEST, Index, Other, Stamp, family_of
+from dg_lsp.files.excluded import excluding_file, excluding_names, names_of, path_of
+from dg_lsp.files.ignored import UNIGNORED, Which, ignored, listed
+from dg_lsp.files.ignoring import rules_stamp
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import DocumentError, read_document
-from dg_lsp.text.documents.excluded import excluding_file, excluding_names, names_of, path_of
-from dg_lsp.text.documents.ignored import UNIGNORED, Which, ignored, listed
-from dg_lsp.text.documents.ignoring import rules_stamp
-from dg_lsp.text.languages.language import UnknownLanguage, has_language, language_of
-from dg_lsp.text.related.index import LARGEST, Index, Other, Stamp, family_of
+from dg_lsp.source.document import DocumentError, read_document
+from dg_lsp.source.language import UnknownLanguage, has_language, language_of
 
 # Folders of other people's code and of build results; so are hidden folders and those of installed packages.
 JUNK = {

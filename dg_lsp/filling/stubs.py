@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import ONE, FillOptions, fill_gap
+from dg_lsp.gaps.find import Gap, find_gaps
+from dg_lsp.gaps.gap import Edit, apply_edit
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import BOT, within
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, find_gaps
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.syntax.lexer import newline_at
+from dg_lsp.source.budget import BOT, within
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import load_language
+from dg_lsp.source.lexer import newline_at
 
 _PARTIAL = "dg-lsp: partial, its tests do not all pass"
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from dg_lsp.guard import fit
+from dg_lsp.guard.stitch import Written, go_on
+from dg_lsp.messages import Draft, Fill, Infill, Reason, Run
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import why_refused
 from dg_lsp.model.canvas import Canvas
@@ -18,10 +21,7 @@ from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import REPAIR_STEPS, plan_for
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
-from dg_lsp.text.documents.document import last_line
-from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.stitch import Written, go_on
-from dg_lsp.text.messages import Draft, Fill, Infill, Reason, Run
+from dg_lsp.source.document import last_line
 
 SUFFIX_READ = 24  # tokens of the suffix that count in the likelihood of a row
 # Primes that keep the seeds of a request's batches apart, so that each draws other noise: by the text that earlier

@@ -14,14 +14,14 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from dg_lsp.gaps.words import typed_half
+from dg_lsp.messages import Draft
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import LATE, Clock
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join, stable_tokens
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.gaps.words import typed_half
-from dg_lsp.text.messages import Draft
 
 LINE_BREAKS = ("\n", "\r")
 # Tokens up to which a pass is filled with guesses: a sixth of the passes for 360 truths is saved, and three tokens take

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dg_lsp.text.fills import check, fit
-from dg_lsp.text.messages import Fill, Infill, Retrieved, Source
+from dg_lsp.guard import check, fit
+from dg_lsp.messages import Fill, Infill, Retrieved, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import time
 from dataclasses import replace
 
-from dg_lsp.text.messages import Draft, Fill, Reason, Run
+from dg_lsp.messages import Draft, Fill, Reason, Run
 
 LATE = 2.0  # deadlines after which nobody waits for a text any more
 

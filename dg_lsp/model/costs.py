@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from dg_lsp import __version__
+from dg_lsp.files.writing import write_whole
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.manifest import record_file
@@ -25,7 +26,6 @@ from dg_lsp.model.networks.base import Denoiser, Network, Reader
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.documents.files import write_whole
 
 SLOTS = 64  # of the canvases that are measured
 ROWS = 8

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
+from dg_lsp.gaps.words import typed_half
+from dg_lsp.guard.stitch import sure_beginning
+from dg_lsp.messages import BODIES, PARTS, Draft, Fill, Infill
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, merge_candidates, none_of
 from dg_lsp.model.checkpoint import Checkpoint
@@ -29,10 +32,7 @@ from dg_lsp.model.sources.spans import spans
 from dg_lsp.model.sources.words import whole_words, words
 from dg_lsp.model.task import Source, Task
 from dg_lsp.model.tokens import read_together, shorten_to, tokenise
-from dg_lsp.text.fills.stitch import sure_beginning
-from dg_lsp.text.gaps.words import typed_half
-from dg_lsp.text.languages.language import WORD
-from dg_lsp.text.messages import BODIES, PARTS, Draft, Fill, Infill
+from dg_lsp.source.language import WORD
 
 # How likely the best candidate must be for the judge to take it before anything is denoised; and how likely for
 # anything to be denoised where nobody has asked: below it denoising never made a text that could be shown

@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+from dg_lsp.messages import Infill, Source
 from dg_lsp.model.candidates import Candidate
-from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.languages.language import WORD, load_language
-from dg_lsp.text.messages import Infill, Source
+from dg_lsp.source.document import LINE_END
+from dg_lsp.source.language import WORD, load_language
 
 Situation = Literal["line", "rest", "inside"]
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)

@@ -14,7 +14,7 @@ from typing import Any
 import platformdirs
 
 from dg_lsp.checkpoints import FETCH_AGAIN, MANIFEST, CheckpointError, read_file, read_json
-from dg_lsp.text.documents.files import write_whole
+from dg_lsp.files.writing import write_whole
 
 JUDGE = "judge.json"
 # The kinds of files that a checkpoint consists of: data, and no pickle.

@@ -6,10 +6,10 @@ Numbers only; no text.
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from dg_lsp.messages import OFF, PARTS, Effort, Infill
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.costs import Costs
 from dg_lsp.model.length import Search
-from dg_lsp.text.messages import OFF, PARTS, Effort, Infill
 
 ANCHORS = 12  # slots of a canvas that are kept for the suffix, so that the fill can join it
 

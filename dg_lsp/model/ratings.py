@@ -2,10 +2,10 @@
 
 from collections.abc import Generator
 
+from dg_lsp.messages import Draft, Fill
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.task import Task
-from dg_lsp.text.messages import Draft, Fill
 
 _UNABLE = "this checkpoint rates no edits; a model that was trained on fill-in-the-middle does, such as coder"
 

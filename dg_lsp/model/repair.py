@@ -6,6 +6,8 @@ Knows tokens, canvases and the text layer's diagnosis of a broken fill; knows no
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
+from dg_lsp.guard.stitch import Break, find_break
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.batch import (
     Batch,
     CheckedRow,
@@ -20,8 +22,6 @@ from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.plan import ROUNDS
-from dg_lsp.text.fills.stitch import Break, find_break
-from dg_lsp.text.messages import Draft, Fill, Infill
 
 # Tokens freed before the point of failure at the first, the second and the third try; then the whole statement.
 WIDTHS = (1, 4, 12)

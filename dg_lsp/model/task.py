@@ -4,14 +4,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.tokens import Join, join_of, tokenise
-from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.reasons import OutOfTime
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dg_lsp.context.prompt import shortened
+from dg_lsp.context.similar import similar
+from dg_lsp.guard.endings import hint
+from dg_lsp.guard.site import newline_of
+from dg_lsp.messages import Infill
 from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.prompts.styles import frame_of
-from dg_lsp.text.documents.document import last_line
-from dg_lsp.text.fills.endings import hint
-from dg_lsp.text.fills.site import newline_of
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Infill
-from dg_lsp.text.prompts.prompt import shortened
-from dg_lsp.text.prompts.similar import similar
+from dg_lsp.source.document import last_line
+from dg_lsp.source.language import load_language
 
 # Tokens of the suffix that the judge reads behind each candidate, and the characters that hold them.
 SUFFIX_READ, _NEAR = 10, 200

@@ -5,9 +5,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.gaps.words import half_word
+from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps.words import half_word
+from dg_lsp.source.document import Document
 
 _Computing = Coroutine[Any, Any, list[Edit]]
 

@@ -12,6 +12,8 @@ from typing import Any
 from lsprotocol import types
 
 import dg_lsp
+from dg_lsp.files.excluded import path_of
+from dg_lsp.messages import Status
 from dg_lsp.server.client import Client
 from dg_lsp.server.handlers import command, documents, feedback, lifecycle, models
 from dg_lsp.server.handlers.code_action import ACTION, SELECTION, code_action, resolve
@@ -26,9 +28,7 @@ from dg_lsp.server.status import StatusBoard
 from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.excluded import path_of
-from dg_lsp.text.languages.language import language_ids
-from dg_lsp.text.messages import Status
+from dg_lsp.source.language import language_ids
 
 Handler = Callable[..., Awaitable[Any]]
 

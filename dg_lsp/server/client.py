@@ -8,13 +8,13 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.gaps.gap import Gap
+from dg_lsp.messages import Draft
 from dg_lsp.server.capabilities import Capabilities, capabilities_of
 from dg_lsp.server.progress import Progress
 from dg_lsp.server.rpc.protocol import ClientError, Server
 from dg_lsp.server.settings import Reported
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Draft
 
 SECTION = "dg-lsp"
 # The section of the user's own settings, which only a client that keeps them apart is asked for: what it answers is no

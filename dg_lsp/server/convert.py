@@ -5,9 +5,9 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Edit, Gap
-from dg_lsp.text.messages import BODIES
+from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.messages import BODIES
+from dg_lsp.source.document import Document
 
 
 def position_of(value: Any) -> types.Position:

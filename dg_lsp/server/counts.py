@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import platformdirs
 from filelock import FileLock
 
-from dg_lsp.text.documents.files import write_whole
+from dg_lsp.files.writing import write_whole
 
 # The kinds of use that a client reports: shown; taken whole, by a word, by a line; typed to its end; dismissed.
 REPORTED = ("shown", "tab", "word", "line", "typed", "dismissed")

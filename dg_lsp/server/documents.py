@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import islice, pairwise
 
+from dg_lsp.files.excluded import key_of
 from dg_lsp.server.notebooks import Notebooks
-from dg_lsp.text.documents.bursts import LARGEST, Bursts
-from dg_lsp.text.documents.document import (
+from dg_lsp.source.bursts import LARGEST, Bursts
+from dg_lsp.source.document import (
     LINE_END,
     SURROGATE,
     UNITS,
@@ -21,8 +22,7 @@ from dg_lsp.text.documents.document import (
     pieces,
     utf8,
 )
-from dg_lsp.text.documents.excluded import key_of
-from dg_lsp.text.documents.history import MOST, Changes, History, begun, splits_character, trimmed
+from dg_lsp.source.history import MOST, Changes, History, begun, splits_character, trimmed
 
 Position = tuple[int, int]
 # A range and the text that replaces it; None means the whole document.

@@ -2,11 +2,11 @@
 
 from collections import deque
 
+from dg_lsp.files.excluded import key_of
 from dg_lsp.filling.offers import Offer, covered, cursor_key, still_good, used_up
+from dg_lsp.gaps.gap import Edit, apply_edit
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import key_of
-from dg_lsp.text.gaps.gap import Edit, apply_edit
+from dg_lsp.source.document import Document
 
 _RECENT = 16  # offers that are kept
 _DISMISSED = 100  # dismissed texts that are kept of each document

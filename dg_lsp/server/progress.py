@@ -9,9 +9,9 @@ from typing import Any
 from lsprotocol import types
 
 from dg_lsp.engine.client import name_of_state
+from dg_lsp.messages import Status
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.rpc.protocol import Sender
-from dg_lsp.text.messages import Status
 
 _AFTER = 0.3  # seconds of work after which the progress begins
 _EVERY = 0.1  # seconds between two reports

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from dg_lsp.context.index import Index, Other
+from dg_lsp.files.excluded import key_of, path_of
 from dg_lsp.filling.project import STAMP, Rules, files_near, is_on_disk, may_be_read, read_file
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import key_of, path_of
-from dg_lsp.text.languages.language import knows
-from dg_lsp.text.related.index import Index, Other
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import knows
 
 _PAUSE = 0.005  # seconds between two files, in which other threads run
 _NICE = 15

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from dg_lsp.files.excluded import excluding_file, path_of, split_uri
+from dg_lsp.files.ignored import ignored
+from dg_lsp.files.ignoring import rules_stamp
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.excluded import excluding_file, path_of, split_uri
-from dg_lsp.text.documents.ignored import ignored
-from dg_lsp.text.documents.ignoring import rules_stamp
 
 _KNOWN = 1_000  # files for which the answers of git and of the globs are kept
 _THREADS = 4  # threads that follow links and ask for git's rules

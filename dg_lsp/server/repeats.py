@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dg_lsp.text.documents.bursts import Burst
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.repeats.source import Place
+from dg_lsp.edits.places import Place
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.source.bursts import Burst
+from dg_lsp.source.document import Document
 
 _OFFERED, _DISMISSED = 32, 200
 Key = tuple[str, int, str, bytes]

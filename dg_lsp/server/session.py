@@ -20,6 +20,9 @@ from dg_lsp.filling.engine import Checked, Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.growth import grow
 from dg_lsp.filling.offers import Offer, offer_of
+from dg_lsp.gaps.gap import Gap
+from dg_lsp.guard.confirm import doubt
+from dg_lsp.messages import Draft, Priority, Status
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
@@ -27,10 +30,7 @@ from dg_lsp.server.settings import Reported, Sources, derived, is_stricter, repo
 from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.confirm import doubt
-from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Draft, Priority, Status
+from dg_lsp.source.document import Document
 
 Result = TypeVar("Result")
 Remote = TeamEngine | ResidentEngine

@@ -10,7 +10,7 @@ from typing import Any
 from dg_lsp.checkpoints import EMBEDDED, languages_of, named, prompt_of
 from dg_lsp.engine.choice import resolve
 from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override, variable_of
-from dg_lsp.text.languages.language import is_plain
+from dg_lsp.source.language import is_plain
 
 # Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
 _GLOBS, _GLOB = 500, 1_000

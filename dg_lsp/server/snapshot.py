@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from lsprotocol import types
 
+from dg_lsp.gaps.gap import Edit
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document, Encoding, OnDisk
-from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.source.document import Document, Encoding, OnDisk
 
 _NOTE = "dg-lsp"  # the name of the one annotation of an edit
 

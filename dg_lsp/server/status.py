@@ -11,7 +11,7 @@ from typing import Any
 
 import dg_lsp
 from dg_lsp.engine.client import name_of_state
-from dg_lsp.text.messages import Status
+from dg_lsp.messages import Status
 
 _EVERY = 0.1  # seconds between two notifications about the last request
 # The fields that stay true of an engine whatever it does.

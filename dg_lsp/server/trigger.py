@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dg_lsp.gaps.words import half_word
 from dg_lsp.server.documents import Change, Documents, Position
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.text.documents.document import LINE_END, UNITS, Encoding
-from dg_lsp.text.gaps.words import half_word
-from dg_lsp.text.syntax.lexer import line_start
+from dg_lsp.source.document import LINE_END, UNITS, Encoding
+from dg_lsp.source.lexer import line_start
 
 # erased: by one key; deleted: more than that; taken: of ghost text; unknown: the client does not say where.
 Action = Literal["typed", "erased", "deleted", "pasted", "taken", "undone", "unknown"]

@@ -12,9 +12,9 @@ from dg_lsp.filling.offers import Offer
 from dg_lsp.server import counts
 from dg_lsp.server.counts import Counts, Key
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.history import common
-from dg_lsp.text.syntax.lexer import line_start
+from dg_lsp.source.document import Document
+from dg_lsp.source.history import common
+from dg_lsp.source.lexer import line_start
 
 KEPT = 30.0  # seconds after which taken text counts as kept
 _EVERY = 10.0  # seconds between two writes of the file

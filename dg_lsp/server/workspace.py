@@ -7,18 +7,18 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from dg_lsp.context.recent import Edited
+from dg_lsp.files.excluded import key_of, path_of
 from dg_lsp.server.documents import Documents
 from dg_lsp.server.project import Project
 from dg_lsp.server.refusals import Refusals, no_file
 from dg_lsp.server.settings import is_stricter, silence
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document, DocumentError, OnDisk, read_document
-from dg_lsp.text.documents.excluded import key_of, path_of
-from dg_lsp.text.documents.fences import fenced
-from dg_lsp.text.languages.language import knows
-from dg_lsp.text.reasons import NoGap
-from dg_lsp.text.related.recent import Edited
-from dg_lsp.text.syntax.magics import without_magics
+from dg_lsp.source.document import Document, DocumentError, OnDisk, read_document
+from dg_lsp.source.fences import fenced
+from dg_lsp.source.language import knows
+from dg_lsp.source.magics import without_magics
+from dg_lsp.source.reasons import NoGap
 
 # Seconds that a client has to report its settings before text is read without them.
 PATIENCE = 5.0

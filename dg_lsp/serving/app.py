@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dg_lsp.engine import wire
+from dg_lsp.messages import Infill
 from dg_lsp.serving.service import Service
-from dg_lsp.text.messages import Infill
 
 CLIENT = "dg_lsp.client"  # the key of a scope for the name of the token that a request came with
 _LARGEST = 16 << 20  # bytes of a request

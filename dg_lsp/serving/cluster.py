@@ -19,12 +19,12 @@ from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine import wire
 from dg_lsp.engine.choice import resolve
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.serving.process import open_engine
 from dg_lsp.serving.service import Service
 from dg_lsp.serving.team import Team
 from dg_lsp.serving.tokens import Tokens, check_file
 from dg_lsp.settings import from_environment, override
-from dg_lsp.text.messages import Fill, Infill
 
 # Requests that a replica works on at a time, and those that wait at the proxy for one; beyond it answers 503.
 _ONGOING, _QUEUED = 16, 64

@@ -22,8 +22,8 @@ from dg_lsp.engine import wire
 from dg_lsp.engine.client import Pace
 from dg_lsp.engine.fatal import FatalTexts
 from dg_lsp.filling.engine import Engine, EngineBroken, EngineError
+from dg_lsp.messages import Draft, Fill, Infill, Priority, State, Status
 from dg_lsp.serving.waits import longest_wait, waits
-from dg_lsp.text.messages import Draft, Fill, Infill, Priority, State, Status
 
 _log = logging.getLogger("dg_lsp.model")
 

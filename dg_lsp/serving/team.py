@@ -30,13 +30,13 @@ from dg_lsp.checkpoints import digest_of
 from dg_lsp.engine.fatal import FatalTexts
 from dg_lsp.engine.runtime import runtime_directory
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Draft, Fill
 from dg_lsp.serving.app import CLIENT, config_of, make_app, refusal
 from dg_lsp.serving.door import ADMIT, Door, Guest, places, raise_limit
 from dg_lsp.serving.process import FAILED, STUCK, host
 from dg_lsp.serving.service import Service
 from dg_lsp.serving.tokens import Tokens, check_file
 from dg_lsp.settings import Settings, is_loopback
-from dg_lsp.text.messages import Draft, Fill
 
 _EACH, _MOST = 8, 64  # fills under way for one token, and for all
 _KEPT = 300  # seconds that a member's connection may wait for its next request

@@ -13,8 +13,8 @@ import secrets
 from collections.abc import Container
 from pathlib import Path
 
+from dg_lsp.files.writing import write_whole
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.text.documents.files import write_whole
 
 _NAME = re.compile(r"[\w.-]{1,40}")
 _LINE = re.compile(r"([\w.-]{1,40}):([0-9a-f]{64})")

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from dg_lsp.text.documents.files import make_whole, write_whole
-from dg_lsp.text.languages.language import load_language
+from dg_lsp.files.writing import make_whole, write_whole
+from dg_lsp.source.language import load_language
 
 REFUSED = re.compile(
     r"\b(?:[AL]?GPL|MPL|EPL|CDDL)\b|\b[AL]?GPLv|GENERAL PUBLIC|MOZILLA PUBLIC|PROPRIETARY", re.IGNORECASE

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from dg_lsp.checkpoints import Pin, lock_file, pinned
+from dg_lsp.files.writing import write_whole
 from dg_lsp.model.manifest import LOADED
-from dg_lsp.text.documents.files import write_whole
 from dg_lsp.training.fetching import PIECE, FetchError, Progress, check_room
 
 if TYPE_CHECKING:

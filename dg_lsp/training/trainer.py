@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from dg_lsp.checkpoints import read_about
-from dg_lsp.text.documents.files import make_whole
+from dg_lsp.files.writing import make_whole
 from dg_lsp.training.corpus import Corpus
 from dg_lsp.training.export import export_embedded, export_like
 from dg_lsp.training.importing import freeze_scales

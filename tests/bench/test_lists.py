@@ -11,7 +11,7 @@ from dg_lsp.bench import holes
 from dg_lsp.bench import lists as evaluation
 from dg_lsp.cli.main import main
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.document import read_document
+from dg_lsp.source.document import read_document
 
 SOURCE = '''\
 """Sums."""

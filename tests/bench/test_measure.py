@@ -7,8 +7,8 @@ import pytest
 
 from dg_lsp.bench.holes import Case, make_cases
 from dg_lsp.cli.main import main
-from dg_lsp.text.documents.document import read_document
-from dg_lsp.text.messages import Infill
+from dg_lsp.messages import Infill
+from dg_lsp.source.document import read_document
 from tests.scripts import install
 
 SHAPES = "def area(side):\n    return side * side\n\n\ndef volume(side):\n    total = area(side) * 3\n    return 0\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dg_lsp.bench.holes import make_cases
 from dg_lsp.bench.projects import is_alike, project_of
-from dg_lsp.text.documents.document import read_document
+from dg_lsp.source.document import read_document
 
 OWN = (
     "def first(one):\n    value = load(one)\n    return value\n\n\ndef second(one):\n    return first(one)\n"

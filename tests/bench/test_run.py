@@ -17,10 +17,10 @@ from dg_lsp.bench.holes import HOLES, make_cases
 from dg_lsp.bench.score import METHODS, Score, make_report
 from dg_lsp.cli.main import main
 from dg_lsp.filling.fill import finish
+from dg_lsp.gaps.find import find_gap, find_named
+from dg_lsp.messages import Fill
 from dg_lsp.settings import Settings, UsageError
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap, find_named
-from dg_lsp.text.messages import Fill
+from dg_lsp.source.document import Document
 from tests.scripts import install
 
 SOURCE = '''\

@@ -11,7 +11,7 @@ from benchmarks.gaps.sources import Corpus, find_corpus, parse_sources
 from benchmarks.gaps.truth import truth_of, unquoted
 from benchmarks.gaps.valid import is_valid
 from dg_lsp.settings import UsageError
-from dg_lsp.text.languages.language import load_language
+from dg_lsp.source.language import load_language
 
 PYTHON = b'''\
 """Shapes."""

@@ -2,9 +2,9 @@
 
 from benchmarks.unseen.projects import Projects
 from dg_lsp.bench.lists import choose
+from dg_lsp.context import prompt
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import read_document
-from dg_lsp.text.prompts import prompt
+from dg_lsp.source.document import read_document
 
 OWN = """def read(path, encoding):
     with open(path, encoding=encoding) as stream:

@@ -13,9 +13,9 @@ from benchmarks.gaps.places import Spot, choose, loaded, sampled, saved
 from benchmarks.gaps.sources import Corpus
 from benchmarks.gaps.table import main
 from benchmarks.gaps.user_judge import judged
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.languages.language import load_language
+from dg_lsp.gaps.find import Gap
+from dg_lsp.source.document import Document
+from dg_lsp.source.language import load_language
 from tests.benchmarks.test_gaps import PYTHON
 
 TEXT = "def f(a):\n    x = g(a, 1)\n    return x\n"

@@ -24,9 +24,9 @@ from dg_lsp.cli.fill import index_for
 from dg_lsp.cli.main import main
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import read_document
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.source.document import read_document
 from tests.cli.test_waiting import in_terminal
 
 ROOT = Path(__file__).parents[2]

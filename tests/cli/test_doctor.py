@@ -16,8 +16,8 @@ from dg_lsp.engine.choice import choice
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Fill
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Fill
 from tests.scripts import install
 
 SETTINGS = Settings()

@@ -13,8 +13,8 @@ import pytest
 
 from dg_lsp.cli.main import main
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.messages import Status
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Status
 from tests.scripts import install
 from tests.waiting import wait_until
 

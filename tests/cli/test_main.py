@@ -20,9 +20,9 @@ from dg_lsp.cli.target import Target, cursor_of, parse_target, replace_file
 from dg_lsp.engine import team
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Fill, Infill, Status
 from dg_lsp.settings import UsageError
-from dg_lsp.text.documents.document import read_document
-from dg_lsp.text.messages import Fill, Infill, Status
+from dg_lsp.source.document import read_document
 from dg_lsp.training.packages import pinned_network
 from tests import scripts
 

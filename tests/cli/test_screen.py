@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from dg_lsp.cli.screen import Context, Screen, around, mean_entropy, page, picture, visible
+from dg_lsp.messages import Draft, Run
 from dg_lsp.model.clock import Clock, draft_of
-from dg_lsp.text.messages import Draft, Run
 
 HEAD = Run("    return ", anchored=True, accepted=True, entropy=0.0)
 SURE = Run("max(words", anchored=False, accepted=True, entropy=0.0)

@@ -18,7 +18,7 @@ from dg_lsp.cli.main import main
 from dg_lsp.cli.options import say
 from dg_lsp.cli.shown import Formatter, show
 from dg_lsp.cli.trial import Ran
-from dg_lsp.text.shown import sentence, shown
+from dg_lsp.source.shown import sentence, shown
 
 CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028, 0x200F, 0xD800)]
 EVIL = "a\x1b]0;title\x07\x15touch x\n\x9b31m\u202eb"

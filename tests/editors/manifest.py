@@ -13,7 +13,7 @@ from typing import Any
 import dg_lsp
 from dg_lsp.server.client import SECTION
 from dg_lsp.settings import EFFORTS, LOG_LEVELS, RANGES, Settings, of_machine
-from dg_lsp.text.languages.language import language_ids
+from dg_lsp.source.language import language_ids
 from tests.configuration import camel
 
 MANIFEST = Path(__file__).parents[2] / "editors/vscode/package.json"

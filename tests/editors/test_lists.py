@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from dg_lsp.messages import WANTED, State
 from dg_lsp.server.status import IDLE
 from dg_lsp.settings import EFFORTS
-from dg_lsp.text.messages import WANTED, State
 from tests.editors.manifest import MANIFEST, languages
 
 NVIM = MANIFEST.parents[1] / "nvim/lua/dg_lsp"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.text.languages.language import knows
+from dg_lsp.source.language import knows
 from tests.editors.nvim import Editor
 from tests.editors.sandbox import NVIM, Sandbox, open_sandbox, skip_without
 

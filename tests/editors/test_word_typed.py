@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from dg_lsp.engine.resident import ResidentEngine
+from dg_lsp.messages import Status
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Status
 from tests.editors.nvim import Editor
 from tests.editors.sandbox import CHROMIUM, NODE, NVIM, Sandbox, skip_without
 from tests.editors.vscode import VSIX, open_vscode

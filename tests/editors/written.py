@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.gaps.sources import find_corpus
-from dg_lsp.text.languages.language import load_language
+from dg_lsp.source.language import load_language
 
 _LARGEST = 20_000  # bytes of a file, so that an editor reads it at once
 _TOKEN = re.compile(rb"\w+|[^\w\s]")

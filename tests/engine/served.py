@@ -12,7 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.messages import Draft, Fill, Infill
 
 E = TypeVar("E", bound=LocalEngine)
 

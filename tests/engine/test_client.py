@@ -9,7 +9,7 @@ import pytest
 from dg_lsp.engine.client import RemoteEngine
 from dg_lsp.engine.http import EngineAbsent, EngineStrange
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.text.messages import Infill, Status
+from dg_lsp.messages import Infill, Status
 
 REQUEST = Infill("x = ", "\n", "python", "rest_of_line")
 

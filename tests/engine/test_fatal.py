@@ -12,7 +12,7 @@ import faulthandler, os, signal, sys
 from pathlib import Path
 from dg_lsp.engine.fatal import FatalTexts
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.text.messages import Infill
+from dg_lsp.messages import Infill
 
 fatal = FatalTexts(Path(sys.argv[1]))
 read, *end = sys.argv[2:]

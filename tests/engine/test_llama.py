@@ -17,8 +17,8 @@ from dg_lsp.engine.llama import LlamaEngine, _written, body_for
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import open_engine
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.messages import Fill, Infill, Piece
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.messages import Fill, Infill, Piece
 from tests.engine.llama_server import CONTRACT, FakeLlama, texts_of
 from tests.engine.served import answer_of, with_engine
 from tests.waiting import until

@@ -25,13 +25,13 @@ from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
 from dg_lsp.engine.memory import loading, of_cgroup
 from dg_lsp.filling.engine import EngineBroken, EngineError
+from dg_lsp.messages import OFF, Draft, Fill, Infill
 from dg_lsp.model import costs
 from dg_lsp.model.costs import Costs
 from dg_lsp.model.networks import decoder
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import within
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import OFF, Draft, Fill, Infill
+from dg_lsp.source.budget import within
+from dg_lsp.source.language import load_language
 from tests.model.gguf_files import source, tensors_of, write
 from tests.model.tiny import save_checkpoint
 from tests.waiting import until

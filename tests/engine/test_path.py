@@ -15,11 +15,11 @@ import pytest
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.filling.fill import FillOptions, fill_gap
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.messages import Draft, Infill
 from dg_lsp.serving.service import Service
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.messages import Draft, Infill
+from dg_lsp.source.document import Document
 
 DOCUMENT = Document("file:///area.py", "python", 1, b"def area(radius):\n    return \n")
 SCRIPTED = Settings(checkpoint="scripted:5:1")

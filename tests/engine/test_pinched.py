@@ -18,7 +18,7 @@ from dg_lsp.model.networks import packed
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Infill
+from dg_lsp.messages import Infill
 
 packed.MOST = int(sys.argv[1])
 engine = LocalEngine.open(Settings(checkpoint="embedded", device="cpu", threads=1))
@@ -72,7 +72,7 @@ from dg_lsp.model.networks import packed
 from dg_lsp.filling.engine import EngineBroken
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Infill
+from dg_lsp.messages import Infill
 
 packed.MOST = 0
 engine = LocalEngine.open(Settings(checkpoint="embedded", device="cpu", threads=1))

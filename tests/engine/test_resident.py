@@ -26,8 +26,8 @@ from dg_lsp.engine.http import EngineDied, EngineSilent, EngineStrange
 from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import Address, address_of
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Draft, Fill, Infill, Status
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Draft, Fill, Infill, Status
 from tests.processes import engines
 from tests.waiting import PATIENCE, until
 

@@ -9,9 +9,9 @@ import pytest
 from dg_lsp.checkpoints import Measured, note_measured
 from dg_lsp.engine.client import Pace, name_of_state
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.messages import OFF, Fill, Infill, Priority, Status
 from dg_lsp.server.status import StatusBoard
 from dg_lsp.serving.service import Service
-from dg_lsp.text.messages import OFF, Fill, Infill, Priority, Status
 
 GHOST = Infill("x = ", "\n", "python", "rest_of_line", priority="ghost")
 

@@ -22,6 +22,7 @@ from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine, open_engine
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.messages import Draft, Fill, Infill, Piece, Status
 from dg_lsp.server.session import Session
 from dg_lsp.server.settings import configured, silence
 from dg_lsp.server.workspace import Workspace
@@ -29,7 +30,6 @@ from dg_lsp.serving import door
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Status
 from tests.serving.team import Team, server_process, team_of
 from tests.waiting import until
 

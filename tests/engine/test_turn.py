@@ -7,7 +7,7 @@ import pytest
 
 from dg_lsp.engine.turn import Turns
 from dg_lsp.filling.engine import EngineBusy
-from dg_lsp.text.messages import Infill, Priority
+from dg_lsp.messages import Infill, Priority
 
 
 def asked(priority: Priority = "bot", window: str = "w", session: str = "d") -> Infill:

@@ -25,13 +25,13 @@ from dg_lsp.engine.runtime import address_of
 from dg_lsp.engine.team import open_engine
 from dg_lsp.engine.vllm import VllmEngine, _rows, _step
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.messages import Fill, Infill, Piece
 from dg_lsp.model.canvas import anchors_from, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint, load_tokenizer
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.messages import Fill, Infill, Piece
 from tests.engine import served
 from tests.engine.served import with_engine
 from tests.engine.vllm_contract import CANVAS, CHANGES, REQUEST, changed, contract, record, why_wrong

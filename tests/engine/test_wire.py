@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dg_lsp.context import retrieve
+from dg_lsp.context.prompt import build
 from dg_lsp.engine import wire
+from dg_lsp.gaps import words
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.messages import Draft, Fill, Infill, Piece, Retrieved, Run, State, Status
 from dg_lsp.settings import RANGES, Settings, override
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps import words
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Retrieved, Run, State, Status
-from dg_lsp.text.prompts.prompt import build
-from dg_lsp.text.related import retrieve
+from dg_lsp.source.document import Document
 
 ODD = 'a\u2028b\x85c\x0c\r\n"\\ \U0001f600 \ud83d'
 

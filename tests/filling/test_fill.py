@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.context import prompt
+from dg_lsp.context.index import Index
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling import fill as filling
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
+from dg_lsp.gaps.find import Gap, NoGap, find_gap, find_named
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.messages import Draft, Fill, Infill, Piece, Run
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_named
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Draft, Fill, Infill, Piece, Run
-from dg_lsp.text.prompts import prompt
-from dg_lsp.text.related.index import Index
-from tests.text.test_bounds import SHAPES
+from dg_lsp.source.document import Document
+from tests.source.test_bounds import SHAPES
 
 SOURCE = b"def f(x):\r\n\tpass\r\n\r\ndef g():\r\n\treturn f(1)  # \xf0\x9f\x99\x82\r\n"
 CHAT = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")  # a model that reads definitions

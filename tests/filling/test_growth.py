@@ -9,11 +9,11 @@ from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.growth import NOTHING, grow, may_grow
 from dg_lsp.filling.offers import Offer, offer_of
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.messages import Fill
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Fill
+from dg_lsp.source.document import Document
 
 HEAD, TAIL = b"def f(a, b):\n    a += 1\n    ", b"\n\n\ndef g():\n    return 1\n"
 SHOWN, ALL = "c = a + b", Settings()

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.next_edit import Hunk, Player, Scenario, play, read_scenarios
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.guesses import Guess, guesses_for, is_likely
-from dg_lsp.text.messages import Fill
+from dg_lsp.messages import Fill
 
 HERE = Path(__file__).parent
 SCENARIOS = read_scenarios(HERE / "next_edit_model")

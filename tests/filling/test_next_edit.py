@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.next_edit import Hunk, Player, Result, Scenario, Way, play, read_scenarios
 from dg_lsp.filling.next_edit import is_sound, next_edits
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Edit
+from dg_lsp.gaps.gap import Edit
+from dg_lsp.source.document import Document
 
 SCENARIOS = read_scenarios()
 # Those of held and fresh are by authors who had not read the rules; many of their edits are more than a repetition.

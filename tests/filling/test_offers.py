@@ -3,8 +3,8 @@
 import pytest
 
 from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line, still_good, used_up
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import apply_edit
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.source.document import Document
 
 OLD = Document("file:///a.py", "python", 1, b"x = \ny = 1\n")
 OFFER = Offer(OLD.uri, OLD.data, 4, 4, ("None", "No", "1"))

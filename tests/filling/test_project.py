@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.context.index import LARGEST, Index
 from dg_lsp.filling.project import Rules, files_near, index_near, may_be_read, read_file
 from dg_lsp.settings import SECRETS, Settings
-from dg_lsp.text.documents import document
-from dg_lsp.text.related.index import LARGEST, Index
+from dg_lsp.source import document
 
 FILES = (
     "a.py",

@@ -9,10 +9,10 @@ import pytest
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, mark_partial, meant_of, stubs_of
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.source.document import Document
 
 SOURCE = "def one():\n    pass\n\n\ndef two():\n    return 2\n\n\ndef three():\n    ...\n"
 DOCUMENT = Document("file:///m.py", "python", 1, SOURCE.encode())

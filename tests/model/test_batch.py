@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.batch import (
     SUFFIX_READ,
     Batch,
@@ -22,7 +23,6 @@ from dg_lsp.model.canvas import Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.step import Step
-from dg_lsp.text.messages import Fill, Infill
 
 HEAD, SUFFIX = "    return ", "\n\n\ndef half(x):\n    return x / 2\n"
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.messages import Infill
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.sources.below import NOTHING
-from dg_lsp.text.messages import Infill
 from tests.model.test_fim import ABOVE, SUFFIX, filled, knowing, knows, model  # noqa: F401
 
 SHOWN = "x = half(r)"

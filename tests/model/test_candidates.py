@@ -2,8 +2,8 @@
 
 import pytest
 
+from dg_lsp.messages import Infill
 from dg_lsp.model.candidates import Candidate, checked
-from dg_lsp.text.messages import Infill
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache, PrefixCaches, extend_to
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.clock import Clock
@@ -23,9 +24,8 @@ from dg_lsp.model.networks.causal import Causal
 from dg_lsp.model.networks.loading import NETWORKS, load_network
 from dg_lsp.model.task import read_in_time
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.budget import Budget, spending
-from dg_lsp.text.messages import Fill, Infill
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.budget import Budget, spending
+from dg_lsp.source.reasons import OutOfTime
 from tests.model.tiny import byte_tokenizer
 from tests.training.test_importing import SHAPE, SOURCES, drawn
 

@@ -15,13 +15,13 @@ from benchmarks.released import tiny_config
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.cli.main import main
 from dg_lsp.engine import memory
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
 from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.networks.compressed import load_compressed
 from dg_lsp.model.networks.stacks import Float4, Packed
-from dg_lsp.text.messages import Fill, Infill
 from tests.model.tiny import (
     byte_tokenizer,
     canvas_logits,

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from benchmarks import run_to_end
+from dg_lsp.guard.stitch import Written
+from dg_lsp.messages import Draft, Fill, Infill, Kind
 from dg_lsp.model.beam import Lookup, Row
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.candidates import none_of
@@ -22,8 +24,6 @@ from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.tokens import tokenise
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.fills.stitch import Written
-from dg_lsp.text.messages import Draft, Fill, Infill, Kind
 from tests.model.oracle import task_of
 from tests.model.tiny import VOCABULARY, WINDOW, encoded, tiny_network
 

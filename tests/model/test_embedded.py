@@ -13,14 +13,14 @@ from transformers import DiffusionGemmaForBlockDiffusion
 
 from dg_lsp.bench.files import read_listed
 from dg_lsp.bench.holes import make_cases
+from dg_lsp.context import prompt
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document, DocumentError
-from dg_lsp.text.messages import Draft, Fill, Infill
-from dg_lsp.text.prompts import prompt
-from tests.text.faulty import faults
+from dg_lsp.source.document import Document, DocumentError
+from tests.guard.faulty import faults
 
 FILES = Path(str(resources.files("dg_lsp.model") / "embedded"))
 

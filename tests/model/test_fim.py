@@ -17,6 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import Cache
 
 from benchmarks import run_to_end
+from dg_lsp.messages import Draft, Effort, Fill, Infill, Kind, Piece, Retrieved
 from dg_lsp.model import fill as door
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
@@ -33,7 +34,6 @@ from dg_lsp.model.sources.below import UNSURE
 from dg_lsp.model.sources.lines import lines_in_sight
 from dg_lsp.model.task import read_in_time
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.messages import Draft, Effort, Fill, Infill, Kind, Piece, Retrieved
 from tests.model.oracle import task_of
 from tests.training.test_importing import SHAPE
 

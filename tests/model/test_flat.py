@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from dg_lsp.context import prompt
+from dg_lsp.gaps.find import NoGap, find_gap
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache, PrefixCaches
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import NoGap, find_gap
-from dg_lsp.text.messages import Fill, Infill
-from dg_lsp.text.prompts import prompt
+from dg_lsp.source.document import Document
 
 LIMIT = 4 << 20  # bytes, less than the prefixes of all documents take
 

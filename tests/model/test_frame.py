@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.messages import Fill, Infill, Piece, Retrieved
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill as infill
@@ -17,7 +18,6 @@ from dg_lsp.model.networks.decoder import soft_cap
 from dg_lsp.model.prompts.chat import SPECIAL, far_suffix
 from dg_lsp.model.prompts.styles import frame_of, style_of
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.messages import Fill, Infill, Piece, Retrieved
 from tests.model.tiny import save_checkpoint, write_manifest
 
 REQUEST = Infill(

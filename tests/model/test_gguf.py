@@ -14,6 +14,7 @@ from gguf.quants import dequantize
 from torch import Tensor
 
 from dg_lsp.checkpoints import CheckpointError
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
@@ -27,7 +28,6 @@ from dg_lsp.model.networks.loading import load_network
 from dg_lsp.model.networks.quantized import QuantizedLinear
 from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.messages import Fill, Infill
 from tests.model.gguf_files import MIXED, VOCABULARY, Kind, blocks_of, q6_k, source, tensors_of, write
 
 # Of the largest value: what a product may differ by from that of the same values in fp32, and the logits of a network

@@ -14,6 +14,7 @@ from transformers import DiffusionGemmaConfig
 
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.engine import memory
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
@@ -22,7 +23,6 @@ from dg_lsp.model.networks.gguf_file import read_gguf
 from dg_lsp.model.networks.gguf_gemma import _NAMES, _PARTS, KIND, load_gguf_gemma
 from dg_lsp.model.networks.quantized import QuantizedExperts
 from dg_lsp.model.networks.stacks import Packed
-from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.shape import VISION
 from tests.model.gguf_files import VOCABULARY, Kind, add_tokenizer, blocks_of
 from tests.model.tiny import canvas_logits, scaled_network

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.checkpoint import load_checkpoint
@@ -14,7 +15,6 @@ from dg_lsp.model.denoise import denoise
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule
-from dg_lsp.text.messages import Fill, Infill
 from tests.model.gguf_files import source, tensors_of, write
 from tests.model.reference import step_logits
 from tests.model.tiny import CANVAS, VOCABULARY, save_checkpoint, tiny_network

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from benchmarks import run_to_end
+from dg_lsp.guard.stitch import Written
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.batch import CheckedRow, decode
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Seam
@@ -17,8 +19,6 @@ from dg_lsp.model.plan import ANCHORS, ROUNDS
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.fills.stitch import Written
-from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import task_of
 
 PREFIX = "def area(r):\n    return "

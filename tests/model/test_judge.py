@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.messages import Draft, Fill, Infill, Retrieved
 from dg_lsp.model import candidates
 from dg_lsp.model import fill as whole
 from dg_lsp.model.cache import PrefixCache
@@ -15,7 +16,6 @@ from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.judge import SITUATIONS, chances, features, situation, sure_length
 from dg_lsp.model.sources import bodies
 from dg_lsp.model.task import Task
-from dg_lsp.text.messages import Draft, Fill, Infill, Retrieved
 
 REQUEST = Infill("def area(r):\n    return ", "\n", "python", "rest_of_line")
 # Whoever is found elsewhere is right.

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from benchmarks import run_to_end
+from dg_lsp.guard.stitch import find_break
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model import repair as mending
 from dg_lsp.model.batch import CheckedRow
 from dg_lsp.model.cache import PrefixCache, extend_to
@@ -21,8 +23,6 @@ from dg_lsp.model.plan import ROUNDS
 from dg_lsp.model.repair import Origin, free, repair
 from dg_lsp.model.step import Step
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.fills.stitch import find_break
-from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import write_with
 
 PREFIX, SUFFIX = "def area(w, h):\n    ", "\n\n\ndef half(x):\n    return x / 2\n"

@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
+from dg_lsp.messages import OFF, Draft, Effort, Fill, Infill, Retrieved
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.costs import ROWS, SLOTS, Costs, keep_costs, kept_costs, measure
 from dg_lsp.model.fill import fill
 from dg_lsp.model.plan import FEW, Plan, plan_for, why_off
-from dg_lsp.text.messages import OFF, Draft, Effort, Fill, Infill, Retrieved
 from tests.model.tiny import save_checkpoint, tiny_network
 
 # The released shape in four bits on two cores, on sixteen, and on a card; the embedded checkpoint.

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from benchmarks.released import released_config
+from dg_lsp.messages import Draft, Fill
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.gemma import DiffusionGemma
-from dg_lsp.text.messages import Draft, Fill
 from tests.model.test_frame import REQUEST, tokenizer
 from tests.model.tiny import save_checkpoint, write_manifest
 

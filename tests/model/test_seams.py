@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 
 import dg_lsp
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
@@ -22,7 +23,6 @@ from dg_lsp.model.networks.base import Denoiser, Reader
 from dg_lsp.model.prompts.base import Frame, Style
 from dg_lsp.model.prompts.styles import STYLES
 from dg_lsp.model.task import Task
-from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.tiny import byte_tokenizer, save_checkpoint, write_manifest
 
 ROOT = Path(dg_lsp.__file__).parent

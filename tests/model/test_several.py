@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from benchmarks import run_to_end
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import FREE, Canvas, LayoutError, Seam
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
@@ -20,7 +21,6 @@ from dg_lsp.model.length import ScoredLength
 from dg_lsp.model.sources import several
 from dg_lsp.model.sources.several import Gaps, fill_together
 from dg_lsp.model.step import Step
-from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import task_of, write_with
 
 TEXTS = (

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.messages import Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.judge import PLAIN
 from dg_lsp.model.sources import bodies
 from dg_lsp.model.tokens import tokenise, with_similar
-from dg_lsp.text.messages import Infill
 
 IMPORT = "import os\n\n\n"
 SEEN = "def read_line(path):\n    return path + 1\n\n\n"

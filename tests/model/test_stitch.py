@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from dg_lsp.context import prompt
+from dg_lsp.gaps.find import Gap
+from dg_lsp.messages import Draft, Fill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.prompts.chat import far_suffix
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap
-from dg_lsp.text.messages import Draft, Fill
-from dg_lsp.text.prompts import prompt
+from dg_lsp.source.document import Document
 from tests.model.oracle import Oracle, long_bodies, talking, write_with
 
 SETTINGS = Settings(effort="high", prefix_bytes=2000, suffix_bytes=1000)

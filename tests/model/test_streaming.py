@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from benchmarks.released import tiny_config
 from dg_lsp.engine import memory
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill
@@ -19,7 +20,6 @@ from dg_lsp.model.networks.loading import CheckpointError
 from dg_lsp.model.networks.quanta import Format
 from dg_lsp.model.networks.quantized import QuantizedExperts
 from dg_lsp.model.networks.streaming import load_quantised, quantised_size
-from dg_lsp.text.messages import Fill, Infill
 from tests.model.tiny import (
     byte_tokenizer,
     encoded,

@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint, load_checkpoint
 from dg_lsp.model.fill import fill
-from dg_lsp.text.messages import Fill, Infill
 from tests.model.tiny import byte_tokenizer, save_checkpoint
 
 ROWS = 6  # of a tile here, as many as the drafts of a line

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from benchmarks import run_to_end
+from dg_lsp.gaps.words import is_part
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.fill import fill as infill
@@ -13,8 +15,6 @@ from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.sources import words
 from dg_lsp.model.sources.words import rank_endings
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.gaps.words import is_part
-from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.model.oracle import task_of
 
 PREFIX = "def area(first, field):\n    return fi"

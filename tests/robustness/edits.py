@@ -3,7 +3,7 @@
 import random
 from typing import get_args
 
-from dg_lsp.text.documents.document import Encoding
+from dg_lsp.source.document import Encoding
 from tests.robustness.row import Row, missed
 from tests.server.splice import PIECES, json_text, position_in, shown_bytes, spliced
 from tests.server.wire import Wire, notification, small

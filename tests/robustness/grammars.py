@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dg_lsp.text.languages.language import known_languages, load_language
+from dg_lsp.source.language import known_languages, load_language
 from tests.robustness.readers import kept, text_of
 from tests.robustness.row import Row, missed
 

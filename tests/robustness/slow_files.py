@@ -3,7 +3,7 @@
 import os
 import time
 
-from dg_lsp.text.languages.language import known_languages
+from dg_lsp.source.language import known_languages
 from tests.processes import own_runtime
 from tests.robustness.bad_files import OTHERS, waits_for
 from tests.robustness.readers import kept

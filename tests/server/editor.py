@@ -7,9 +7,9 @@ from typing import Any
 
 from dg_lsp.engine import wire
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.server.app import make_server
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Fill, Infill
 from tests.server.wire import notification, request
 from tests.waiting import until
 

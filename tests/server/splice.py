@@ -7,7 +7,7 @@ import json
 import struct
 
 from dg_lsp.server.documents import Position
-from dg_lsp.text.documents.document import Encoding
+from dg_lsp.source.document import Encoding
 
 PIECES = [
     "\n", "\r\n", "\r", "\n", "\r\n", "\f", "\v", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029",

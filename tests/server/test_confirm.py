@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import dg_lsp
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gaps
+from dg_lsp.gaps.find import find_gaps
+from dg_lsp.source.document import Document
 from tests.server.test_app import (
     ANNOTATES,
     APPLIES,
@@ -26,7 +26,7 @@ from tests.server.test_app import (
 from tests.server.wire import Wire
 
 __all__ = ["quick", "start"]
-FILES = ("text/gaps/gap.py", "server/handlers/target.py", "text/fills/confirm.py")
+FILES = ("gaps/gap.py", "server/handlers/target.py", "guard/confirm.py")
 CLIENTS = {
     "asks": {**RESOLVES, **APPLIES, **ASKS},
     "annotates": {**RESOLVES, **ANNOTATES},

@@ -11,8 +11,8 @@ from lsprotocol import types as lsp
 from pygls.workspace import Workspace
 
 from dg_lsp.server.documents import Buffer, Change, Documents, Position, UnknownDocument
-from dg_lsp.text.documents.document import Encoding
-from dg_lsp.text.documents.history import Changes
+from dg_lsp.source.document import Encoding
+from dg_lsp.source.history import Changes
 from tests.server.splice import (
     PIECES,
     index_of,

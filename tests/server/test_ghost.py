@@ -10,6 +10,9 @@ from lsprotocol import types
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.filling.offers import Offer
+from dg_lsp.gaps.find import NoGap, find_gap
+from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.server import convert
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers import inline_completion
@@ -19,10 +22,7 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import NoGap, find_gap
-from dg_lsp.text.gaps.gap import Edit, Gap
-from dg_lsp.text.messages import Fill, Infill
+from dg_lsp.source.document import Document
 
 URI = "file:///a.py"
 INVOKED, AUTOMATIC = types.InlineCompletionTriggerKind.Invoked, types.InlineCompletionTriggerKind.Automatic

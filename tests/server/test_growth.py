@@ -11,13 +11,13 @@ from lsprotocol import types
 
 from dg_lsp.engine.power import on_battery
 from dg_lsp.filling.offers import Offer
+from dg_lsp.gaps.gap import Gap
+from dg_lsp.messages import Fill
 from dg_lsp.server.handlers import inline_completion
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.gap import Gap
-from dg_lsp.text.messages import Fill
+from dg_lsp.source.document import Document
 from tests.server.test_app import Start, changed, ghost, quick, start  # noqa: F401
 from tests.server.wire import NoMessage, Wire
 

@@ -16,7 +16,7 @@ import pytest
 from dg_lsp.server.documents import Change, Documents
 from dg_lsp.server.rpc.envelope import parse_message
 from dg_lsp.server.rpc.protocol import Server
-from dg_lsp.text.documents.document import Document
+from dg_lsp.source.document import Document
 from tests.server.wire import HERE, Wire, frame, notification, request
 
 URI, LINE = "file:///w/long.py", "total = compute(alpha, beta, gamma)\n"

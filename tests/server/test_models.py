@@ -27,14 +27,14 @@ from dg_lsp.checkpoints import (
 from dg_lsp.engine import memory
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.messages import Fill, Status
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import lifecycle, models
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import Settings
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.messages import Fill, Status
 from tests.server.wire import Wire, request
 
 URI = "file:///w/shop.py"

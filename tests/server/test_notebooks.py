@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.gaps.find import NoGap, find_gap
+from dg_lsp.messages import Infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.gaps.find import NoGap, find_gap
-from dg_lsp.text.messages import Infill
-from dg_lsp.text.syntax.magics import without_magics
+from dg_lsp.source.magics import without_magics
 from tests.server.test_privacy import Window
 from tests.server.wire import Wire, notification
 

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
+from dg_lsp.context.index import Index
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.files import excluded, ignoring
+from dg_lsp.files.excluded import excluding_file, key_of
 from dg_lsp.filling.project import Rules, index_near, may_be_read
+from dg_lsp.gaps.find import NoGap, find_gap
+from dg_lsp.messages import Fill
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import documents as handler
 from dg_lsp.server.handlers.code_action import code_action
 from dg_lsp.server.handlers.feedback import left, yanked
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
-from dg_lsp.text.documents import excluded, ignoring
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.documents.excluded import excluding_file, key_of
-from dg_lsp.text.gaps.find import NoGap, find_gap
-from dg_lsp.text.messages import Fill
-from dg_lsp.text.related.index import Index
+from dg_lsp.source.document import Document
 
 OWN = "x = load()\n"
 
@@ -462,8 +462,8 @@ def test_the_event_loop_reads_no_link_and_no_rule_of_git(
 
         return read
 
-    monkeypatch.setattr("dg_lsp.text.documents.excluded._target", told(excluded._target))
-    monkeypatch.setattr("dg_lsp.text.documents.ignoring._stamp", told(ignoring._stamp))
+    monkeypatch.setattr("dg_lsp.files.excluded._target", told(excluded._target))
+    monkeypatch.setattr("dg_lsp.files.ignoring._stamp", told(ignoring._stamp))
     monkeypatch.setattr("dg_lsp.server.refusals._FRESH", 60.0)
 
     async def work() -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.messages import Fill
 from dg_lsp.server.project import Project
 from dg_lsp.server.session import Session
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import find_gap
-from dg_lsp.text.messages import Fill
+from dg_lsp.source.document import Document
 
 OPENED = "y = load(opened)\n"
 OWN = Document("file:///p/own.py", "python", 1, b"x = load()\n")

@@ -12,6 +12,7 @@ import pytest
 
 from dg_lsp.engine.choice import Model
 from dg_lsp.engine.scripted import open_scripted
+from dg_lsp.files.ignoring import rules_stamp
 from dg_lsp.server import refusals
 from dg_lsp.server import session as session_module
 from dg_lsp.server import workspace as workspace_module
@@ -21,7 +22,6 @@ from dg_lsp.server.session import Session
 from dg_lsp.server.settings import Sources, configured, derived
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.ignoring import rules_stamp
 from tests.server.editor import HANGS, Editor
 from tests.waiting import until
 

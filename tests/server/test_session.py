@@ -7,6 +7,7 @@ import pytest
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.offers import Offer, covered
+from dg_lsp.messages import Status
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers.context import without_quotes
 from dg_lsp.server.offers import Offers
@@ -14,9 +15,8 @@ from dg_lsp.server.session import Session
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import SECRETS, Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.messages import Status
-from dg_lsp.text.reasons import NoGap
+from dg_lsp.source.document import Document
+from dg_lsp.source.reasons import NoGap
 from tests.waiting import until
 
 

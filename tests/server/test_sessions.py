@@ -19,6 +19,7 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import documents
@@ -27,8 +28,7 @@ from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger, opens
 from dg_lsp.settings import Settings
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.source.document import Document
 from tests.server.sessions import Session, Step
 
 SESSIONS = int(os.environ.get("DG_LSP_SESSIONS", "4"))

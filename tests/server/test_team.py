@@ -12,8 +12,8 @@ import pytest
 
 from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.serving.tokens import make_token
-from dg_lsp.text.messages import Fill, Infill
 from tests.server.wire import Wire, notification
 from tests.serving.team import Team, server_process
 

@@ -7,6 +7,7 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.messages import Fill
 from dg_lsp.server.app import make_context
 from dg_lsp.server.documents import Documents
 from dg_lsp.server.handlers import documents as handler
@@ -16,7 +17,6 @@ from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger, opens
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Fill
 
 URI, OTHER = "file:///w/shop.py", "file:///w/cart.py"
 TEXT = "def total(items):\n    count = len(items)\n    size = max(items) \n\nx = 1\n"

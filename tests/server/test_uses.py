@@ -17,6 +17,7 @@ from dg_lsp.checkpoints import EMBEDDED
 from dg_lsp.cli.main import main
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.offers import Offer
+from dg_lsp.messages import Fill
 from dg_lsp.server import counts, uses
 from dg_lsp.server.app import make_context
 from dg_lsp.server.counts import Key
@@ -26,7 +27,6 @@ from dg_lsp.server.handlers.feedback import used
 from dg_lsp.server.handlers.status import status
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Fill
 from tests.server.wire import Wire, notification
 from tests.waiting import until
 

@@ -19,9 +19,9 @@ from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import TeamEngine
 from dg_lsp.filling.engine import EngineBusy, EngineError
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.serving.tokens import make_token
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Draft, Fill, Infill
 
 ray = pytest.importorskip("ray", reason="Ray is not installed here; `make ray` runs these tests")
 serve = pytest.importorskip("ray.serve")

@@ -9,8 +9,8 @@ import pytest
 
 from dg_lsp.engine.client import RemoteEngine
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Infill
 from dg_lsp.serving.process import STUCK
-from dg_lsp.text.messages import Infill
 from tests.waiting import PATIENCE, until
 
 # An engine of one step, in a thread, which takes ten minutes.
@@ -20,7 +20,7 @@ from pathlib import Path
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.serving import process
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Draft, Fill
+from dg_lsp.messages import Draft, Fill
 
 async def open_engine(settings, done):
     engine = ScriptedEngine(Fill("x"), [Draft(1, (), 0.0)], 600.0)

@@ -23,12 +23,12 @@ from dg_lsp.engine import wire
 from dg_lsp.engine.fatal import CRASHED, FatalTexts
 from dg_lsp.engine.scripted import ScriptedEngine, open_scripted
 from dg_lsp.filling.engine import EngineBroken, EngineError
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.serving import process
 from dg_lsp.serving.app import make_app
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.serving.waits import longest_wait, waits
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Draft, Fill, Infill
 from tests.serving import toy
 from tests.waiting import PATIENCE, until
 

@@ -20,6 +20,7 @@ import pytest
 from dg_lsp.cli.main import main
 from dg_lsp.engine import scripted, wire
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Infill
 from dg_lsp.serving import door
 from dg_lsp.serving import team as serving
 from dg_lsp.serving.process import STUCK
@@ -27,7 +28,6 @@ from dg_lsp.serving.service import Service
 from dg_lsp.serving.team import Listening, check
 from dg_lsp.serving.tokens import Tokens, make_token
 from dg_lsp.settings import Settings, is_loopback
-from dg_lsp.text.messages import Infill
 from tests.serving.team import Team, certificate_in, is_ready, server_process, team_of
 from tests.waiting import until
 

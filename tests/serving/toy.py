@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator, Callable
 
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.text.messages import Draft, Fill, Infill
 
 
 class ToyEngine:

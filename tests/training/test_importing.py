@@ -19,11 +19,11 @@ from transformers import (
 )
 
 from dg_lsp.cli.main import main
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.decoder import capped_logits
-from dg_lsp.text.messages import Fill, Infill
 from dg_lsp.training.importing import ImportRefusedError, import_checkpoint, import_network
 
 SHAPE: dict[str, Any] = {

@@ -19,10 +19,10 @@ from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.choice import room_for
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.gaps.find import Gap, find_gap
-from dg_lsp.text.gaps.gap import apply_edit
-from dg_lsp.text.messages import Draft
+from dg_lsp.gaps.find import Gap, find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.messages import Draft
+from dg_lsp.source.document import Document
 
 _WORDS = """\
 Gaps of a small file, cut out one at a time. The model sees the rest of the file, and not the text that was in the gap.

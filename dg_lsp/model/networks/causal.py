@@ -14,8 +14,8 @@ from transformers.masking_utils import create_causal_mask, create_sliding_window
 from dg_lsp.model.cache import CHUNK, windows_of
 from dg_lsp.model.networks.base import added
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
-from dg_lsp.text.budget import BOT, current
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.budget import BOT, current
+from dg_lsp.source.reasons import OutOfTime
 
 FAMILY = ("llama", "qwen2", "mistral")
 _LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}

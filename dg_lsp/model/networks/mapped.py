@@ -20,11 +20,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from dg_lsp.files.writing import make_whole
 from dg_lsp.model.manifest import record_file
 from dg_lsp.model.networks.eight import Eight, multiplies_bytes
 from dg_lsp.model.networks.quanta import Format
 from dg_lsp.model.networks.stacks import Packed
-from dg_lsp.text.documents.files import make_whole
 
 _FORMAT = 1  # of these files; another one is made again
 _LEAST = 64 << 20  # bytes of matrices below which they are made in a second

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from dg_lsp.text.messages import Infill
+from dg_lsp.messages import Infill
 
 Weights = Mapping[str, Mapping[str, float]]  # of the judge, as in model/judge.py
 

@@ -8,9 +8,9 @@ from functools import partial
 
 from tokenizers import Tokenizer
 
+from dg_lsp.messages import Infill
 from dg_lsp.model.prompts import base
 from dg_lsp.model.prompts.base import Frame, Style
-from dg_lsp.text.messages import Infill
 
 _TURN, _TURN_END = "<|turn>", "<turn|>"
 _THOUGHT, _THOUGHT_END = "<|channel>", "<channel|>"

@@ -12,10 +12,10 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from dg_lsp.checkpoints import read_json
+from dg_lsp.messages import Infill
 from dg_lsp.model.prompts.base import Frame, Style, Weights, plain, special
-from dg_lsp.text.documents.document import LINE_END, last_line
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Infill
+from dg_lsp.source.document import LINE_END, last_line
+from dg_lsp.source.language import load_language
 
 # Characters behind a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
 # a second.

@@ -2,8 +2,8 @@
 
 from tokenizers import Tokenizer
 
+from dg_lsp.messages import Infill
 from dg_lsp.model.prompts.base import Frame, Style
-from dg_lsp.text.messages import Infill
 
 
 def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:  # noqa: ARG001

@@ -2,11 +2,11 @@
 
 from tokenizers import Tokenizer
 
+from dg_lsp.messages import Infill
 from dg_lsp.model.prompts.base import Frame, Style
 from dg_lsp.model.prompts.chat import CHAT
 from dg_lsp.model.prompts.fim import FIM
 from dg_lsp.model.prompts.raw import RAW
-from dg_lsp.text.messages import Infill
 
 # By name; where a checkpoint names none, the last one that its tokenizer has the tokens of is meant.
 STYLES: dict[str, Style] = {style.name: style for style in (RAW, FIM, CHAT)}

@@ -9,6 +9,10 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
+from dg_lsp.guard.endings import closed_below, end_of_item, end_of_next, may_continue, opens_below
+from dg_lsp.guard.site import newline_of, site_of
+from dg_lsp.guard.stitch import goes_round
+from dg_lsp.messages import LISTS, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_across
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, fitted
 from dg_lsp.model.checkpoint import Checkpoint
@@ -16,11 +20,7 @@ from dg_lsp.model.clock import Clock
 from dg_lsp.model.judge import PLAIN, chances
 from dg_lsp.model.task import Task
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.documents.document import LINE_END, last_line
-from dg_lsp.text.fills.endings import closed_below, end_of_item, end_of_next, may_continue, opens_below
-from dg_lsp.text.fills.site import newline_of, site_of
-from dg_lsp.text.fills.stitch import goes_round
-from dg_lsp.text.messages import LISTS, Draft, Fill, Infill
+from dg_lsp.source.document import LINE_END, last_line
 
 # Lines and tokens that are written below a text at most.
 LINES, TOKENS = 12, 160

@@ -8,6 +8,10 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
+from dg_lsp.guard.flaws import flaws_of
+from dg_lsp.guard.stitch import ended as end_of
+from dg_lsp.guard.stitch import first_sentence, goes_round, shorten, without_round
+from dg_lsp.messages import BODIES, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
@@ -15,11 +19,7 @@ from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.plan import plan_for
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import Join, join_of, tokenise, with_similar
-from dg_lsp.text.fills.flaws import flaws_of
-from dg_lsp.text.fills.stitch import ended as end_of
-from dg_lsp.text.fills.stitch import first_sentence, goes_round, shorten, without_round
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import BODIES, Draft, Fill, Infill
+from dg_lsp.source.language import load_language
 
 # A search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
 # several are, or twice as many texts as rows: by the times and the bodies in docs/research/bodies.md.

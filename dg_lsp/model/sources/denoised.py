@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from dg_lsp.guard import fit
+from dg_lsp.guard.stitch import Written, shorten
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.batch import (
     CANVAS_SEED,
     Batch,
@@ -29,9 +32,6 @@ from dg_lsp.model.repair import Origin, repair
 from dg_lsp.model.step import Step
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.fills import fit
-from dg_lsp.text.fills.stitch import Written, shorten
-from dg_lsp.text.messages import Draft, Fill, Infill
 
 
 @dataclass(frozen=True, slots=True)

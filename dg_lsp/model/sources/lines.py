@@ -13,6 +13,10 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from dg_lsp.guard.flaws import missing_name
+from dg_lsp.guard.room import is_in_header, left_open
+from dg_lsp.guard.site import Site, site_of, to_bytes
+from dg_lsp.messages import Draft, Infill, Source
 from dg_lsp.model.beam import LINE_BREAKS, Row, Start, only, search, start_behind, start_in_word, tokens_from
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
@@ -22,10 +26,6 @@ from dg_lsp.model.sources.imports import Wanted
 from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
-from dg_lsp.text.fills.flaws import missing_name
-from dg_lsp.text.fills.room import is_in_header, left_open
-from dg_lsp.text.fills.site import Site, site_of, to_bytes
-from dg_lsp.text.messages import Draft, Infill, Source
 
 # The number of likeliest tokens examined that begin in a gap and end behind it.
 _CROSSING = 4

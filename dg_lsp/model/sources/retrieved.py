@@ -2,9 +2,9 @@
 
 from collections.abc import Generator
 
+from dg_lsp.messages import Draft
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.task import Task
-from dg_lsp.text.messages import Draft
 
 
 def retrieved(task: Task) -> Generator[Draft, None, list[Candidate]]:

@@ -6,6 +6,8 @@ The gaps are lines or parts of lines. One that gets no fill on the shared canvas
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
+from dg_lsp.guard import fit
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.batch import Batch, decode, denoise_batch, fill_of, report_steps, row_neg_log_likelihoods
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, why_refused
@@ -17,9 +19,7 @@ from dg_lsp.model.plan import ANCHORS, plan_for
 from dg_lsp.model.step import Step
 from dg_lsp.model.task import Task, read_in_time
 from dg_lsp.model.tokens import tokenise
-from dg_lsp.text.fills import fit
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.source.language import load_language
 
 
 @dataclass(frozen=True, slots=True)

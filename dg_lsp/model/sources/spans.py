@@ -6,6 +6,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from dg_lsp.guard.baseline import is_last_of_span
+from dg_lsp.guard.site import site_of
+from dg_lsp.guard.stitch import ended as end_of
+from dg_lsp.guard.stitch import goes_round
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
 from dg_lsp.model.checkpoint import Checkpoint
@@ -15,12 +20,7 @@ from dg_lsp.model.plan import plan_for
 from dg_lsp.model.sources.bodies import beginning_of
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import read_together, suffix_beginning
-from dg_lsp.text.documents.document import LINE_END
-from dg_lsp.text.fills.baseline import is_last_of_span
-from dg_lsp.text.fills.site import site_of
-from dg_lsp.text.fills.stitch import ended as end_of
-from dg_lsp.text.fills.stitch import goes_round
-from dg_lsp.text.messages import Draft, Fill, Infill
+from dg_lsp.source.document import LINE_END
 
 # Line ends of a text at which it may end; nothing is written below the last one.
 _LINES = 14

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from dg_lsp.gaps.words import is_part
+from dg_lsp.messages import Draft, Fill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
@@ -16,10 +18,8 @@ from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import tile_rows, tiled_logits
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
-from dg_lsp.text.documents.document import last_line
-from dg_lsp.text.gaps.words import is_part
-from dg_lsp.text.messages import Draft, Fill
-from dg_lsp.text.reasons import NO_WORD
+from dg_lsp.source.document import last_line
+from dg_lsp.source.reasons import NO_WORD
 
 # Characters of the line before the cursor that are read again with each ending; those before are encoded once.
 HEAD = 200

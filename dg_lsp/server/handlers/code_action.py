@@ -8,16 +8,16 @@ from lsprotocol import types
 
 from dg_lsp.checkpoints import denoises, named
 from dg_lsp.filling.fill import Outcome
+from dg_lsp.gaps.find import Gap, NoGap, find_function, find_selected
+from dg_lsp.guard.confirm import why_confirm, written_lines
+from dg_lsp.messages import BODIES
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.settings import unlearned
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.text.budget import ASKED, within
-from dg_lsp.text.fills.confirm import why_confirm, written_lines
-from dg_lsp.text.gaps.find import Gap, NoGap, find_function, find_selected
-from dg_lsp.text.messages import BODIES
+from dg_lsp.source.budget import ASKED, within
 
 ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
 

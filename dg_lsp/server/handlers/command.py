@@ -11,18 +11,18 @@ from lsprotocol import types
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
+from dg_lsp.gaps.find import NoGap
+from dg_lsp.gaps.gap import Edit
+from dg_lsp.guard.confirm import why_confirm
+from dg_lsp.messages import Draft
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
 from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.text.budget import ASKED, within
-from dg_lsp.text.documents.document import Document
-from dg_lsp.text.fills.confirm import why_confirm
-from dg_lsp.text.gaps.find import NoGap
-from dg_lsp.text.gaps.gap import Edit
-from dg_lsp.text.messages import Draft
-from dg_lsp.text.reasons import OutOfTime
+from dg_lsp.source.budget import ASKED, within
+from dg_lsp.source.document import Document
+from dg_lsp.source.reasons import OutOfTime
 
 T = TypeVar("T")
 Target = Mapping[str, Any]

@@ -10,7 +10,10 @@ from typing import Any, Generic, TypeVar
 
 from lsprotocol import types
 
+from dg_lsp.files.excluded import split_uri
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.guard.confirm import note_of
+from dg_lsp.messages import Fill
 from dg_lsp.server.client import Client
 from dg_lsp.server.rpc.conversation import log_failure
 from dg_lsp.server.rpc.envelope import RequestError
@@ -19,12 +22,9 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.status import Last, StatusBoard
 from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import CHANGED, Workspace
-from dg_lsp.text.documents.document import Document, DocumentError
-from dg_lsp.text.documents.excluded import split_uri
-from dg_lsp.text.fills.confirm import note_of
-from dg_lsp.text.languages.language import UnknownLanguage
-from dg_lsp.text.messages import Fill
-from dg_lsp.text.reasons import NoGap
+from dg_lsp.source.document import Document, DocumentError
+from dg_lsp.source.language import UnknownLanguage
+from dg_lsp.source.reasons import NoGap
 
 T = TypeVar("T")
 

@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
+from dg_lsp.context.secrets import is_key
 from dg_lsp.engine.power import on_battery
 from dg_lsp.filling.growth import may_grow
 from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
+from dg_lsp.gaps.find import Gap, NoGap, find_gap
+from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.gaps.words import endings, half_word, is_part
+from dg_lsp.guard.confirm import doubt
+from dg_lsp.messages import STRINGS, Draft, Priority
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.settings import silence
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import opens
 from dg_lsp.settings import Settings
-from dg_lsp.text.budget import ASKED, UNASKED, within
-from dg_lsp.text.documents.document import Document, whole
-from dg_lsp.text.fills.confirm import doubt
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap
-from dg_lsp.text.gaps.gap import Edit, apply_edit
-from dg_lsp.text.gaps.words import endings, half_word, is_part
-from dg_lsp.text.languages.language import load_language
-from dg_lsp.text.messages import STRINGS, Draft, Priority
-from dg_lsp.text.reasons import NO_WORD
-from dg_lsp.text.related.secrets import is_key
-from dg_lsp.text.syntax.jsx import is_attribute
+from dg_lsp.source.budget import ASKED, UNASKED, within
+from dg_lsp.source.document import Document, whole
+from dg_lsp.source.jsx import is_attribute
+from dg_lsp.source.language import load_language
+from dg_lsp.source.reasons import NO_WORD
 
 _OTHERS = 8  # further open documents whose words count as in sight
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.files.excluded import excluding_names
 from dg_lsp.server.client import SECTION
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.settings import Reported
 from dg_lsp.server.workspace import PATIENCE
-from dg_lsp.text.documents.excluded import excluding_names
-from dg_lsp.text.languages.language import suffixes
+from dg_lsp.source.language import suffixes
 
 _WITHOUT = (
     "until it does, a model of this machine is used with the settings that are known, and nothing is sent to a server "

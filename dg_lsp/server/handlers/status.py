@@ -3,8 +3,8 @@
 from typing import Any
 
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.messages import Status
 from dg_lsp.server.handlers.context import Context
-from dg_lsp.text.messages import Status
 
 
 async def status(context: Context, params: Any = None) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dg_lsp.filling.fill import Outcome
+from dg_lsp.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
+from dg_lsp.messages import BODIES, WANTED, Draft
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.settings import Settings, SettingsError, override
-from dg_lsp.text.documents.document import DocumentError
-from dg_lsp.text.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
-from dg_lsp.text.messages import BODIES, WANTED, Draft
+from dg_lsp.source.document import DocumentError
 
 FILL, FILL_ALL = "dg-lsp.fill", "dg-lsp.fillAll"
 

@@ -16,7 +16,7 @@ from lsprotocol.types import CodeActionKind, ErrorCodes, ProgressToken
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import default_converter
 
-from dg_lsp.text.shown import sentence
+from dg_lsp.source.shown import sentence
 
 MsgId = int | str
 

@@ -1,0 +1,1 @@
+"""Files: written whole, kept as copies, excluded and ignored."""

@@ -1,0 +1,1 @@
+"""Guard: what closes a text, whether it fits its place, and what harm it would do."""

@@ -1,0 +1,293 @@
+"""Check: the syntax errors that a fill adds to the text around its gap, which are reasons to refuse it (law 5).
+
+By the grammar and, for Python, by its own parser. Nothing here raises on a strange text.
+"""
+
+import re
+from functools import lru_cache, partial
+from itertools import accumulate
+
+from tree_sitter import Node
+
+from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.guard import room
+from dg_lsp.guard.baseline import (
+    WHOLE,
+    Fault,
+    Text,
+    added,
+    alone,
+    complaint,
+    container_of,
+    ended,
+    fault_at,
+    filled_in,
+    function_of_span,
+    is_sound,
+    is_sound_but_for_its_gap,
+    neutral_text,
+    parsed,
+    unexpected,
+)
+from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
+from dg_lsp.guard.plain import harm_between
+from dg_lsp.guard.site import Site, site_of, site_of_edit, to_bytes
+from dg_lsp.messages import BODIES, LISTS, STRINGS, Infill
+from dg_lsp.source.bodies import Body, bodies_of, item_at
+from dg_lsp.source.budget import bounded, tried
+from dg_lsp.source.directives import flaw_of_directives
+from dg_lsp.source.document import Document
+from dg_lsp.source.history import splits_character
+from dg_lsp.source.items import top_level_item
+from dg_lsp.source.lexer import first_token, line_end, line_start
+from dg_lsp.source.misplaced import new_misplaced
+
+# Deeper nesting could overflow a parser's stack; no real body comes near it.
+DEEPEST = 90
+_NEAR = 2_000  # bytes behind a gap in a string that may hold the end of the string
+
+
+def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
+    """The syntax errors that `fill` adds in the gap of `request`, which a neutral filler of its kind does not have.
+
+    1. Parse both.  2. Errors that are new and touch the fill or come after it are faults.  3. A body must end where its
+    gap ends, and text that the grammar lets pass must be sense.  4. So says Python's parser.
+
+    Text that is nested too deep to be checked is a fault; OutOfTime is raised where it takes too long to read. The last
+    answers are kept, since a text is fitted, judged and perhaps repaired.
+    """
+    return _faults(site_of(request), to_bytes(fill))
+
+
+@bounded
+def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
+    """Return the syntax errors that `edit`, made for `gap`, adds to `document`; spans count behind insert_before."""
+    # The grammar's binding does not survive a character that is cut in two.
+    if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
+        return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
+    site, fill = site_of_edit(document, gap, edit)
+    return _faults(site, fill)
+
+
+@bounded
+def is_stub(request: Infill, fill: str) -> bool:
+    """Return whether the body of the gap is still a stub with `fill` in it, as with `pass`."""
+    site = site_of(request)
+    if site.kind not in BODIES or site.language.is_plain:
+        return False
+    body = _around(neutral_text(site).filled(to_bytes(fill)), site.kind)
+    return body is not None and body.stub
+
+
+@bounded
+@lru_cache(maxsize=16)
+def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
+    if site.language.is_plain:
+        harm = harm_between(site, fill)
+        return _whole(fill, harm) if harm else ()
+    if wrong := _wrong_by_itself(site, fill):
+        return wrong
+    # 1. The neutral text may be a part of the whole, or have more at its ends: what makes it parse.
+    read = neutral_text(site)
+    if site.kind in STRINGS and not read.clean:
+        close = site.state.string
+        if close and not any(sign in fill for sign in (close, b"\n", b"\r", b"\\", b"{", b"}")):
+            # It neither ends the string nor holds code: another error is the parser's, which recovers otherwise.
+            return ()
+        if _ends_elsewhere(site, fill):
+            return _whole(fill, "a string that would end elsewhere")
+    blind = is_blind(site, read)
+    opened = room.left_open(site, fill) if blind else ()
+    neutral = undisturbed(site, read, fill) if blind and not opened else read
+    filled = filled_in(neutral, fill)
+    # 2. Where both have something to say, the interpreter's own words and place are the better ones.
+    wrong = opened or _refused(neutral, filled) + added(neutral, filled)
+    # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
+    if wrong and not _parses_afresh(site, fill, read):
+        return wrong
+    return () if opened else _senseless(neutral, filled) or _loose(loose_bracket(site, fill), fill)
+
+
+def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
+    """Return the fault that all of `fill` is `what`."""
+    return (fault_at(fill, 0, len(fill), what),)
+
+
+def _senseless(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """Faults of a fill that parses: it is no code, or it ends elsewhere than its gap."""
+    kind, language = neutral.site.kind, neutral.language
+    found = _misread(neutral, filled) if filled.clean else ()
+    if not found and kind in BODIES:
+        found = _misplaced(neutral, filled)
+    if not found and kind == "span":
+        found = _outside(filled)
+    # Where the neutral text has errors, its brackets may pair otherwise.
+    listed = kind in LISTS or (kind in BODIES and language.style != "indent")
+    if not found and listed and (neutral.clean or not filled.clean):
+        found = _left(neutral, filled)
+    return found
+
+
+def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
+    """Faults of a fill whatever its tree says, such as what takes in the text behind it."""
+    nested = ((byte in b"([{") - (byte in b")]}") for byte in fill)
+    if max(accumulate(nested), default=0) > DEEPEST:
+        return _whole(fill, "nesting that is too deep")
+    if site.is_part and (twice := room.doubled(site, fill)) is not None:
+        return (fault_at(fill, twice, len(fill), "a bracket that is already closed"),)
+    if flaw := flaw_of_directives(site.language, site.before, fill, site.after):
+        return _whole(fill, flaw)
+    return _loose(loose_literal(site, fill), fill)
+
+
+def _loose(found: Loose | None, fill: bytes) -> tuple[Fault, ...]:
+    """Return the loose end `found` of `fill` as faults."""
+    return (fault_at(fill, found.start, found.end, found.what),) if found else ()
+
+
+def _ends_elsewhere(site: Site, fill: bytes) -> bool:
+    """Return whether the string around `fill` ends elsewhere than without it, as that in `'\\'` does."""
+    # Directly behind the quote of a character no string is open yet.
+    begins = site.state.begins if site.state.string else len(site.before) - 1
+    if not any(site.before.startswith(quotes.open, begins) for quotes in site.language.strings):
+        return False
+    head, rest = site.before[begins:], site.after[:_NEAR]
+    old, new = (first_token(site.language, head + text + rest, 0) for text in (b"_", fill))
+    return old.kind == "string" and new.end - old.end != len(fill) - 1
+
+
+def _parses_afresh(site: Site, fill: bytes, neutral: Text) -> bool:
+    """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read.
+
+    Where the `neutral` text has errors, what the `fill` opens may be closed behind the end of a text that is cut there.
+    """
+    closed = None if neutral.clean else ended(site, fill)
+    size = len(site.before) + len(fill) + len(site.after)
+    text = tried(partial(parsed, closed or site, fill)) if size <= WHOLE else None
+    return text is not None and is_sound(text)
+
+
+def is_blind(site: Site, neutral: Text) -> bool:
+    """Return whether the tree of `neutral` shows little of a fill: it has errors anyway, or broken quotes above."""
+    if site.is_prose or site.kind == "span":
+        return False
+    if room.is_misread(site):
+        return True
+    return not (neutral.clean or (site.kind == "rest_of_line" and is_sound_but_for_its_gap(neutral)))
+
+
+def undisturbed(site: Site, neutral: Text, fill: bytes) -> Text:
+    """Return the gap of `site` in a room, else alone in its body, whichever parses first; else `neutral`."""
+    # What a fill closes for others, a room has closed already.
+    closed = room.closed_by(site, fill)
+    if closed is not None and (own := room.room_of(site, closed)) is not None:
+        return own
+    if site.kind not in (*BODIES, "statement"):
+        return neutral
+    body = _around(neutral, site.kind if site.kind in BODIES else "function_body")
+    if body is None:
+        return neutral
+    own = alone(neutral.site, neutral.data[line_start(neutral.data, body.header.define) : body.header.opens])
+    return own if own.clean else neutral
+
+
+def _left(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """Return a fault if the brackets around the gap close elsewhere than before."""
+    old, new = container_of(neutral), container_of(filled)
+    if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
+        return ()
+    length = len(filled.fill)
+    at = length if new is None else min(max(new[1] - filled.start, 0), length)
+    return (fault_at(filled.fill, at, length, "an end that does not match the brackets around the gap"),)
+
+
+def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """Return parts of the fill that the grammar accepts and the language does not, but those of the neutral text."""
+    start, end = filled.start, filled.end
+    typed = {(n.type, n.start_byte) for n in _refusals(neutral) if n.start_byte < start}
+    inside = [n for n in _refusals(filled) if n.start_byte < end and n.end_byte > start]
+    new = [n for n in inside if (n.type, n.start_byte) not in typed]
+    own = filled.tree.root_node, (start, end)
+    new += new_misplaced(filled.language, own, (neutral.tree.root_node, (neutral.start, neutral.end)))
+    places = [(max(n.start_byte - start, 0), min(n.end_byte, end) - start) for n in new]
+    return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
+
+
+def _refusals(text: Text) -> list[Node]:
+    """Return the nodes in the fill of `text` that are code for the grammar only."""
+    span = text.start, max(text.end, text.start + 1)
+    return text.language.captures(text.tree.root_node, span).get("refuse", [])
+
+
+def _misplaced(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """A fault where the gap's body is none any more, as `() => {'a': 1}`, or (Python) ends elsewhere than the fill."""
+    kind, fill = neutral.site.kind, filled.fill
+    body = _around(neutral, kind)
+    if body is None:
+        return ()
+    owner = kind.removesuffix("_body")
+    same = next((b for b in _bodies(filled, kind) if b.header.define == body.header.define), None)
+    if same is None:
+        return _whole(fill, f"code that is no longer in a {owner}")
+    if neutral.language.style != "indent":
+        return ()
+    end, wanted = same.end - filled.start, len(fill.rstrip())
+    if end < wanted:
+        at = max(end, 0)
+        at += len(fill[at:]) - len(fill[at:].lstrip())
+        return (fault_at(fill, at, len(fill), f"text outside of the {owner}"),)
+    # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
+    if same.end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
+        return (fault_at(fill, len(fill), len(fill), "an end that takes in what follows"),)
+    return ()
+
+
+def _outside(filled: Text) -> tuple[Fault, ...]:
+    """A fault where the function that a span is in ends before the fill does."""
+    header = function_of_span(filled.site)
+    if header is None:
+        return ()
+    same = (b for b in _bodies(filled, "function_body") if b.header.define == header.start)
+    function, length = next(same, None), len(filled.fill)
+    if function is None and not filled.clean:
+        return ()
+    end = function.end - filled.start if function else 0
+    if end < len(filled.fill.rstrip()):
+        return (fault_at(filled.fill, max(end, 0), length, "text outside of the function"),)
+    return ()
+
+
+def _bodies(text: Text, kind: str) -> list[Body]:
+    """Return the bodies of `kind` in the top-level item that holds the fill."""
+    item, owner = item_at(text.tree.root_node, text.start), kind.removesuffix("_body")
+    near = (max(text.start - 1, 0), text.end + 1)
+    return [b for b in bodies_of(text.language, item, text.data, near) if b.header.owner == owner]
+
+
+def _around(text: Text, kind: str) -> Body | None:
+    """Return the innermost body of `kind` that holds the fill."""
+    holds = [f for f in _bodies(text, kind) if f.header.opens <= text.start <= max(f.end, f.closes)]
+    return max(holds, key=lambda f: f.header.define, default=None)
+
+
+def _refused(neutral: Text, filled: Text) -> tuple[Fault, ...]:
+    """Return errors of Python's parser, not its compiler, in the enclosing function or item, that the fill adds."""
+    if neutral.language.name != "python":
+        return ()
+    data, function = neutral.data, _around(neutral, "function_body")
+    start = function.header.define if function else top_level_item(neutral.language, data, neutral.start)[0]
+    stop = line_end(data, max(function.end, neutral.end) if function else len(data))
+    before, behind = data[line_start(data, start) : neutral.start], len(data) - stop
+    after = neutral.site.after[: len(neutral.site.after) - behind]
+    # Only another named argument may follow a named one, or none.
+    if all(complaint(before + text + after) is not None for text in (neutral.fill, b"_g_=_g_", b"")):
+        return ()
+    error = complaint(before + filled.fill + filled.site.after[: len(after)])
+    if error is None:
+        return ()
+    message, line, column = error
+    text = before + filled.fill
+    starts = [0, *(m.end() for m in re.finditer(rb"\r\n|\n|\r", text))]
+    at = starts[line] + column if 0 <= line < len(starts) else len(text)
+    at = min(max(at - len(before), 0), len(filled.fill))
+    return (fault_at(filled.fill, at, line_end(filled.fill, at), message),)

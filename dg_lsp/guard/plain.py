@@ -1,0 +1,167 @@
+"""The harm of a fill in a plain language: by its brackets and marks, and by its grammar where it has one."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
+
+from tree_sitter import Node, Tree
+
+from dg_lsp.gaps.plain import REACH, open_at
+from dg_lsp.guard.baseline import errors_of
+from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
+from dg_lsp.guard.site import Site
+from dg_lsp.guard.statements import begins_otherwise, is_ended, statement_of
+from dg_lsp.source.brackets import PAIRS
+from dg_lsp.source.budget import attempt
+from dg_lsp.source.language import Language
+from dg_lsp.source.lexer import Span, line_start
+from dg_lsp.source.misplaced import new_misplaced
+from dg_lsp.source.reasons import TooDeep, Unreadable
+
+# A longer text is not parsed: tokens must do.
+PARSED = 200_000
+# Neutral texts that are tried at most.
+_TRIES = 500
+# Names behind a gap that may be the one of its line.
+_NAMES = 8
+_LINE = re.compile(rb"[^\r\n]*\s*")
+
+
+def harm_between(site: Site, fill: bytes) -> str:
+    """Return why `fill` does harm in the gap of `site`, as words; empty where it does none.
+
+    1. It has no loose end.  2. A statement of its own begins with a word that may begin one.  3. By the grammar there
+    are no more errors than without it, or with a neutral text in its place, and no statement where none can be.
+    """
+    # 1.
+    if loose := loose_literal(site, fill) or loose_bracket(site, fill):
+        return loose.what
+    # 2.
+    if begins_otherwise(site, fill):
+        return "a word that begins no statement"
+    # 3.
+    if not _is_parsed(site.language, site.before, site.after):
+        return ""
+    alone = _fits_alone(site, fill)
+    return _harm_in_tree(site, fill) if alone is None else "" if alone else "a syntax error"
+
+
+def _harm_in_tree(site: Site, fill: bytes) -> str:
+    """Return the harm that the tree of the whole text shows, as words."""
+    language, before, after = site.language, site.before, site.after
+    at, end = len(before), len(before + fill)
+    stop = end + _LINE.match(after).end()  # type: ignore[union-attr]  # it matches nothing, too
+    old, new = _tree(language, before, after), _filled(language, before, fill, after)
+    # What is read as it was is refused as it was.
+    begun, changed = language.changed(old, before + after, (at, at), fill, new)
+    span = min(begun, site.line), max(changed, stop) + 1
+    errors, refused = errors_of(new.root_node), _refused(language, new, span)
+    # One in the line itself is none of damage elsewhere, unless brackets above are not closed yet.
+    own = any(_is_within(node, (site.line, end), stop) for node in (*errors, *refused))
+    if own and not _is_open(site, fill):
+        return "a syntax error"
+    if _are_new(errors, site, len(fill)) and len(errors) > _errors_without(language, before, after):
+        return "a syntax error"
+    if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):
+        return "a syntax error"
+    moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
+    return "a statement that cannot be here" if moved else ""
+
+
+def _is_open(site: Site, fill: bytes) -> bool:
+    """Return whether a bracket is open around the gap's line, and still with `fill` in it."""
+    around = site.before[: site.line] + site.after[len(site.rest) :]
+    texts = around, site.before + fill + site.after
+    return all(pairs_in(site.language, text).opened for text in texts)
+
+
+def _is_parsed(language: Language, before: bytes, after: bytes) -> bool:
+    """Return whether a grammar reads the text around a gap; where none does, tokens must do."""
+    if language.tree is None or len(before) + len(after) > PARSED:
+        return False
+    try:
+        _tree(language, before, after)
+    except TooDeep:
+        return False
+    return True
+
+
+@lru_cache(maxsize=2)
+def _errors_without(language: Language, before: bytes, after: bytes) -> int:
+    """The fewest errors with nothing in the gap, or, in a part of the time, with a text that may complete its line."""
+    fewest = len(errors_of(_tree(language, before, after).root_node))
+    with suppress(Unreadable), attempt():
+        for text in islice(_neutral(language, before, after), _TRIES if fewest else 0):
+            fewest = min(fewest, len(errors_of(_filled(language, before, text, after).root_node)))
+            if not fewest:
+                break
+    return fewest
+
+
+@lru_cache(maxsize=2)
+def _tree(language: Language, before: bytes, after: bytes) -> Tree:
+    """The tree with nothing in the gap."""
+    return language.parse(before + after)
+
+
+def _filled(language: Language, before: bytes, text: bytes, after: bytes) -> Tree:
+    """The tree with `text` in the gap."""
+    tree, at = _tree(language, before, after), len(before)
+    return language.reparse(tree, before + after, (at, at), text)
+
+
+def _neutral(language: Language, before: bytes, after: bytes) -> Iterator[bytes]:
+    """Texts that may complete the line of a gap: one of the language, what closes the line, what opens the next one."""
+    state, here = open_at(language, before, len(before)), line_start(before, len(before))
+    closers = state.closing(at for at in state.opened if at >= here)
+    lacking = next(iter(pairs_in(language, before + after).lacking), b"")
+    opener = lacking if lacking in PAIRS else b""
+    names = dict.fromkeys(found[1] for found in language.plain.names.finditer(after, 0, REACH))
+    texts = (
+        state.string * quoted + text.replace(b"{0}", name) + closers * closed + opener * opened + end
+        for name in list(names)[:_NAMES] or [b"_g_"]
+        for end in language.words.ends
+        for text in (b"", *language.plain.fillers)
+        for opened in (1, 0)
+        for closed in (1, 0)
+        for quoted in (1, 0)
+    )
+    return iter(dict.fromkeys(texts))
+
+
+def _fits_alone(site: Site, fill: bytes) -> bool | None:
+    """Return whether the statement of the gap parses with `fill`; None where that is not read alone, or unknown."""
+    own, language = statement_of(site), site.language
+    if own is None:
+        return None
+    after = b"" if is_ended(site, own, fill) else own.after
+    if not errors_of(language.parse(own.before + fill + after).root_node):
+        return True
+    # What begins a statement may be all of it, whatever follows.
+    known = not own.first or site.rest.strip()
+    return False if known and not _errors_without(language, own.before, after) else None
+
+
+def _refused(language: Language, tree: Tree, span: Span) -> list[Node]:
+    """Return the nodes that meet `span` of `tree`, and that its query refuses."""
+    return language.captures(tree.root_node, span).get("refuse", [])
+
+
+def _are_new(errors: list[Node], site: Site, length: int) -> bool:
+    """Return whether one of `errors`, with `length` bytes in the gap of `site`, is none with nothing in it."""
+    at = len(site.before)
+    old = errors_of(_tree(site.language, site.before, site.after).root_node)
+    known = {
+        (node.type, *(place + length * (place >= at) for place in (node.start_byte, node.end_byte)))
+        for node in old
+        if not node.start_byte <= at <= node.end_byte
+    }
+    return any((node.type, node.start_byte, node.end_byte) not in known for node in errors)
+
+
+def _is_within(node: Node, line: Span, end: int) -> bool:
+    """Return whether `node` is between the start of `line` and `end`; one that is missing, in the `line`."""
+    start, stop = line
+    return start <= node.start_byte < stop or stop <= node.start_byte < node.end_byte <= end

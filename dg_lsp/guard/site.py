@@ -1,0 +1,98 @@
+"""Site: a gap between two texts of one language, and the strings and brackets that are open there."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.gaps.plain import open_at
+from dg_lsp.messages import PARTS, STRINGS, Infill
+from dg_lsp.source.brackets import State, state_at
+from dg_lsp.source.document import LINE_END, Document
+from dg_lsp.source.language import Language, load_language
+from dg_lsp.source.lexer import line_end, line_start
+
+
+@dataclass(frozen=True)
+class Site:
+    """A gap of a `kind` between the texts `before` and `after`; what is read of them is read once."""
+
+    language: Language
+    kind: str
+    before: bytes
+    after: bytes
+
+    @cached_property
+    def state(self) -> State:
+        """The state at the gap."""
+        if self.language.is_plain:
+            return open_at(self.language, self.before, len(self.before))
+        return state_at(self.language, self.before, len(self.before))
+
+    @cached_property
+    def line(self) -> int:
+        """The offset where the gap's line begins."""
+        return line_start(self.before, len(self.before))
+
+    @cached_property
+    def rest(self) -> bytes:
+        """The rest of the line behind the gap."""
+        return self.after[: line_end(self.after, 0)]
+
+    @property
+    def closers(self) -> bytes:
+        """The text that closes what the line of the gap has opened before it; empty if code follows on the line."""
+        if not self.is_part or self.rest.strip():
+            return b""
+        string = self.state.string if self.state.begins >= self.line else b""
+        return string + self.state.closing(at for at in self.state.opened if at >= self.line)
+
+    @property
+    def is_prose(self) -> bool:
+        """Return whether the gap is in a string or a comment."""
+        return self.kind in (*STRINGS, "comment")
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether the gap is a part of a line of code."""
+        return self.kind in PARTS and not self.is_prose
+
+    def between(self, before: bytes, after: bytes) -> "Site":
+        """Return the same gap between other texts."""
+        return replace(self, before=before, after=after)
+
+
+@lru_cache(maxsize=2)
+def _site(language: Language, kind: str, before: bytes, after: bytes) -> Site:
+    """The site of the last requests, which all candidates of one request ask for."""
+    return Site(language, kind, before, after)
+
+
+@lru_cache(maxsize=2)
+def site_of(request: Infill) -> Site:
+    """Return the site of the gap of `request`."""
+    language = load_language(request.language, request.macros)
+    return _site(language, request.kind, to_bytes(request.prefix), to_bytes(request.suffix))
+
+
+def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]:
+    """Split the text after `edit`, made for `gap` of `document`, into the site around the fill, and the fill."""
+    inner = edit.text.removeprefix(gap.insert_before)
+    fill = inner.removesuffix(gap.insert_after) if gap.insert_after else inner
+    before = document.data[: edit.start] + to_bytes(gap.insert_before)
+    after = to_bytes(gap.insert_after) + document.data[edit.end :]
+    language = load_language(document.language, document.macros)
+    return _site(language, gap.kind, before, after), to_bytes(fill)
+
+
+def newline_of(request: Infill) -> str:
+    """Return the line end of the gap's own line; on the last line that of the line above; in a file of one line LF."""
+    if own := LINE_END.search(request.suffix):
+        return own[0]
+    lines = request.prefix.splitlines(keepends=True)
+    above = next((end for line in reversed(lines) if (end := LINE_END.search(line))), None)
+    return above[0] if above else "\n"
+
+
+def to_bytes(text: str) -> bytes:
+    """Return `text` in UTF-8, with `?` for lone surrogates."""
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""Statements of a plain language that a semicolon ends, such as SQL: what a fill makes of its own one, read alone."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dg_lsp.guard.site import Site
+from dg_lsp.source.language import Language
+from dg_lsp.source.lexer import marks
+from dg_lsp.source.words import NEVER
+
+# Bytes of a statement on either side of a gap, beyond which it is not read alone.
+_REACH = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The text of a statement around a gap. first: the gap is where it begins."""
+
+    before: bytes
+    after: bytes
+    first: bool
+
+
+@lru_cache(maxsize=2)
+def statement_of(site: Site) -> Statement | None:
+    """Return the statement around the gap of `site`; None where a quote around code is open, or nothing ends one."""
+    language = site.language
+    if language.plain.begins is NEVER or len(language.plain.twins.findall(site.before)) % 2:
+        return None
+    data, at = site.before + site.after, len(site.before)
+    ends = _ends(language, data)
+    start = max((stop for stop in ends if stop <= at), default=0)
+    stop = min((stop for stop in ends if stop > at), default=len(data))
+    if max(at - start, stop - at) > _REACH:
+        return None
+    before = data[start:at]
+    return Statement(before, data[at:stop], not _code(language, before))
+
+
+def begins_otherwise(site: Site, fill: bytes) -> bool:
+    """Return whether `fill` begins a statement with what begins none, such as `THEN`."""
+    own = statement_of(site)
+    if own is None or not own.first:
+        return False
+    code = _code(site.language, own.before + fill)
+    return bool(code) and not site.language.plain.begins.match(code)
+
+
+def is_ended(site: Site, own: Statement, fill: bytes) -> bool:
+    """Return whether `fill` leaves no statement begun in the gap of `own`: it ends with one, or is a comment."""
+    if site.rest.strip():
+        return False
+    text = own.before + fill
+    ends = _ends(site.language, text)
+    return (own.first or bool(ends)) and not _code(site.language, text[max(ends, default=0) :])
+
+
+def _ends(language: Language, data: bytes) -> list[int]:
+    """Return where the statements of `data` end, after their semicolons; none in quotes around code."""
+    quotes, found, count = [m.start() for m in language.plain.twins.finditer(data)], list[int](), 0
+    for kind, _, stop in marks(language, data, 0, len(data)):
+        while count < len(quotes) and quotes[count] < stop:
+            count += 1
+        if kind == "end" and not count % 2:
+            found.append(stop)
+    return found
+
+
+def _code(language: Language, data: bytes) -> bytes:
+    """Return `data` from its first byte that is code on."""
+    at = 0
+    for kind, start, stop in marks(language, data, 0, len(data)):
+        if kind not in ("comment", "newline") or data[at:start].strip():
+            break
+        at = stop
+    return data[at:].strip()

@@ -1,0 +1,101 @@
+"""Directives: the lines of a preprocessor, of which trees show little. Knows tokens and the words of a language."""
+
+import re
+
+from dg_lsp.source.brackets import state_at, unpaired
+from dg_lsp.source.language import Language
+from dg_lsp.source.lexer import line_below, line_end, line_start, marks, tokens
+
+_WORD = re.compile(rb"[ \t]*([A-Za-z_]\w*)?")
+# A file in quotes or angle brackets, or the name of a macro.
+_FILE = rb"[^\"<>'`(){}\[\];*?|#]+"
+_PATH = re.compile(rb"\s*(?:\"%b\"|<%b>|[A-Za-z_]\w*)" % (_FILE, _FILE))
+
+
+def directive_start(language: Language, data: bytes, offset: int) -> int:
+    """Return where the directive around `offset` begins, in lines that backslashes join; -1 if there is none."""
+    start = line_start(data, offset)
+    while start and data[:start].rstrip(b"\r\n").endswith(b"\\"):
+        start = line_start(data, start - 1)
+    sign = language.words.directive
+    return start if sign and data[start:offset].lstrip().startswith(sign) else -1
+
+
+def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: bytes) -> str:
+    """Return why `fill` leaves a directive that no preprocessor can read, as in `#i|nclude`; empty if it does not.
+
+    1. Read the directives that the fill is in, or that are in it; in a comment there is none.  2. Each can be read by
+    itself.  3. No more brackets or conditions are unmatched than without the fill, and no line joins the one below.
+    """
+    # 1.
+    sign, begun = language.words.directive, directive_start(language, before, len(before))
+    if not sign or (begun < 0 and sign not in fill):
+        return ""
+    start = begun if begun >= 0 else line_start(before, len(before))
+    state = state_at(language, before, len(before))
+    if state.comment or 0 <= state.begins < start:
+        return ""
+    head, rest = before[start:], after[: _end_of_joined(after)]
+    line, end = head + fill + rest, len(head + fill)
+    unmatched = -_unmatched(language, (head + rest).lstrip()[len(sign) :]) if begun >= 0 else 0
+    for kind, first, last in marks(language, line, 0, len(line)):
+        if kind == "directive" and first <= end:
+            # 2.
+            text = line[first + len(sign) : last]
+            if flaw := _flaw(language, text, len(head) - first - len(sign)):
+                return flaw
+            unmatched += _unmatched(language, text)
+    # 3.
+    if conditional := _unbalanced(sign, (before, fill, after)):
+        return conditional
+    if line.endswith(b"\\") and not rest.endswith(b"\\"):
+        return "a directive that continues in the line below"
+    return "an unmatched bracket in a directive" if unmatched > 0 else ""
+
+
+def _flaw(language: Language, text: bytes, written: int) -> str:
+    """Return why no preprocessor can read `text`, a directive behind its sign, with its fill from `written` on."""
+    word = _WORD.match(text)
+    assert word is not None, "it matches nothing, too"
+    name = (language.words.directive + (word[1] or b"")).decode()
+    use = language.words.directives.get(word[1] or b"", "")
+    if word[1] and not use and word.end() >= written:
+        return f"the unknown directive `{name}`"
+    if use == "path" and not _PATH.match(text, word.end()):
+        return f"no name of a file behind `{name}`"
+    content = tokens(language, text[word.end() :], 0, len(text) - word.end())
+    if use != "prose" and any(token.kind == "open_string" for token in content):
+        return f"an unclosed string behind `{name}`"
+    return ""
+
+
+def _unbalanced(sign: bytes, parts: tuple[bytes, bytes, bytes]) -> str:
+    """Return why the conditions of a fill, the second of `parts`, are not those that are missing around it."""
+    before, fill, after = parts
+    old, new = (_conditions(sign, before + text + after) for text in (b"", fill))
+    if new[0] > old[0]:
+        return f"`{sign.decode()}endif` or the like without a condition"
+    return f"a missing `{sign.decode()}endif`" if new[1] > old[1] else ""
+
+
+def _conditions(sign: bytes, data: bytes) -> tuple[int, int]:
+    """Return how many directives of `data` continue or end no condition, and how many conditions have no end."""
+    lacking = opened = 0
+    for found in re.finditer(rb"^[ \t]*%b[ \t]*(if|el|endif)" % re.escape(sign), data, re.MULTILINE):
+        lacking += found[1] != b"if" and not opened
+        opened = max(opened + (found[1] == b"if") - (found[1] == b"endif"), 0)
+    return lacking, opened
+
+
+def _end_of_joined(data: bytes) -> int:
+    """Return where the first line of `data` ends, with the lines that backslashes join to it."""
+    end = line_end(data, 0)
+    while data.endswith(b"\\", 0, end) and end < len(data):
+        end = line_end(data, line_below(data, end))
+    return end
+
+
+def _unmatched(language: Language, text: bytes) -> int:
+    """Count the brackets of `text` that have no other half in it."""
+    found = unpaired(language, text)
+    return len(found.closers) + len(found.openers)

@@ -1,1 +1,0 @@
-"""Text in, text out: documents, gaps, prompts, edits. Knows tree-sitter; knows no network, editor or clock."""

@@ -1,1 +1,0 @@
-"""Documents: one buffer as bytes, its lines, its history."""

@@ -1,1 +1,0 @@
-"""Fills: from a model's text to an edit that is safe."""

@@ -1,1 +1,0 @@
-"""Languages: data from grammars/ as objects."""

@@ -1,1 +1,0 @@
-"""Prompts: the part of a file that is sent to the engine."""

@@ -1,1 +1,0 @@
-"""Syntax: tokens, brackets, bodies and repairs of text that need not parse."""
