@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dg_lsp.files.repository import check
+
 _ANY = "**"  # as a part of a pattern: any folders, or none
 _CLASSES = {
     "alnum": "0-9A-Za-z",
@@ -54,6 +56,7 @@ def verdict(patterns: Sequence[Pattern], path: str, *, is_folder: bool) -> bool 
     """
     names = path.split("/")
     for pattern in reversed(patterns):
+        check()
         if (is_folder or not pattern.folders) and _fits(pattern.parts, names):
             return not pattern.negative
     return None
@@ -61,6 +64,7 @@ def verdict(patterns: Sequence[Pattern], path: str, *, is_folder: bool) -> bool 
 
 def _pattern(line: str) -> Pattern:
     """Return the pattern of a line that is no comment: `!/docs/*.md` fits `*.md` in the folder `docs`, and no other."""
+    check()
     text = _trimmed(line.removesuffix("\r"))
     negative = text.startswith("!")
     text = text.removeprefix("!")

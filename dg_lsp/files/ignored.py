@@ -8,6 +8,8 @@ from typing import Literal
 
 from dg_lsp.files.gitignore import Pattern, read_patterns, verdict
 from dg_lsp.files.repository import (
+    LONGEST,
+    SECONDS,
     Repository,
     UnknownRepository,
     excludes_files,
@@ -16,6 +18,7 @@ from dg_lsp.files.repository import (
     own_exclude,
     read_bounded,
     tracked_paths,
+    within,
 )
 
 Which = Literal["tracked", "unignored"]
@@ -24,21 +27,14 @@ UNIGNORED: Which = "unignored"
 
 
 _DEEPEST, _MOST = 128, 20_000  # folders of a path, and lines of patterns, that are looked at
+_PROJECT = 60.0  # seconds of processor time for all files of a project
 
 
 def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
-    """Return those of `paths`, files below `folder`, that git ignores; all where its rules cannot be read."""
+    """Return those of `paths`, files below `folder`, that git ignores; all where its rules cannot be read in time."""
     try:
-        repository = find_repository(folder.resolve())
-        if repository is None:
-            return set()
-        rules = _rules_of(repository)
-        parents = {path.parent: path.parent.resolve().relative_to(repository.root) for path in paths}
-        inside = {path: parents[path.parent] / path.name for path in paths}
-        found = {path for path, name in inside.items() if rules.ignore(name)}
-        # What is tracked is not ignored, whatever pattern fits it.
-        tracked = tracked_paths(repository) if found else frozenset[bytes]()
-        return {path for path in found if os.fsencode(inside[path]) not in tracked}
+        with within(SECONDS):
+            return _ignored(folder, paths)
     except (UnknownRepository, OSError, ValueError):
         return set(paths)
 
@@ -46,18 +42,38 @@ def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
 def listed(folder: Path, which: Which) -> list[Path]:
     """Return the files below `folder` that git tracks, or all that it does not ignore; [] where that is not known."""
     try:
-        place = folder.resolve()
-        repository = find_repository(place)
-        if repository is None:
-            return []
-        base = place.relative_to(repository.root)
-        tracked = (Path(os.fsdecode(name)) for name in tracked_paths(repository))
-        found = {path for path in tracked if path.is_relative_to(base)}
-        if which == UNIGNORED:
-            found |= {*_unignored(_rules_of(repository), base)}
-        return [folder / path.relative_to(base) for path in found]
+        with within(_PROJECT):
+            return _listed(folder, which)
     except (UnknownRepository, OSError):
         return []
+
+
+def _ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
+    """Return those of `paths` that git ignores, or raise UnknownRepository."""
+    repository = find_repository(folder.resolve())
+    if repository is None:
+        return set()
+    rules = _rules_of(repository)
+    parents = {path.parent: path.parent.resolve().relative_to(repository.root) for path in paths}
+    inside = {path: parents[path.parent] / path.name for path in paths}
+    found = {path for path, name in inside.items() if rules.ignore(name)}
+    # What is tracked is not ignored, whatever pattern fits it.
+    tracked = tracked_paths(repository) if found else frozenset[bytes]()
+    return {path for path in found if os.fsencode(inside[path]) not in tracked}
+
+
+def _listed(folder: Path, which: Which) -> list[Path]:
+    """Return the files below `folder` that `which` says, or raise UnknownRepository."""
+    place = folder.resolve()
+    repository = find_repository(place)
+    if repository is None:
+        return []
+    base = place.relative_to(repository.root)
+    tracked = (Path(os.fsdecode(name)) for name in tracked_paths(repository))
+    found = {path for path in tracked if path.is_relative_to(base)}
+    if which == UNIGNORED:
+        found |= {*_unignored(_rules_of(repository), base)}
+    return [folder / path.relative_to(base) for path in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +137,8 @@ def _rules_of(repository: Repository) -> _Rules:
 def _patterns(file: Path, *, fold: bool) -> Sequence[Pattern]:
     """Return the patterns in `file`, which may be missing."""
     data = read_bounded(file) or b""
-    if data.count(b"\n") > _MOST:
-        raise UnknownRepository(f"{file} has too many patterns")
+    if data.count(b"\n") > _MOST or max(map(len, data.split(b"\n"))) > LONGEST:
+        raise UnknownRepository(f"{file} has too many patterns, or one that is too long")
     return read_patterns(data.lower() if fold else data)
 
 

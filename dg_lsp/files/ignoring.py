@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from dg_lsp.files.repository import UnknownRepository, excludes_files, find_repository
+from dg_lsp.files.repository import SECONDS, UnknownRepository, excludes_files, find_repository, within
 
 # In a repository's own folder; those after `commondir` belong to the repository that a worktree is of.
 _OWN, _COMMON = ("HEAD", "index", "commondir"), ("info/exclude", "config")
@@ -42,8 +42,9 @@ def _files(place: Path) -> Iterator[str]:
 def _configured(place: Path, _: object) -> tuple[str, ...]:
     """Return the files of patterns that a configuration names for `place`; read again when a file of rules changes."""
     try:
-        repository = find_repository(place)
-        return tuple(map(str, excludes_files(repository))) if repository is not None else ()
+        with within(SECONDS):
+            repository = find_repository(place)
+            return tuple(map(str, excludes_files(repository))) if repository is not None else ()
     except (UnknownRepository, OSError, ValueError):
         return ()
 

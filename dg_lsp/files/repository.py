@@ -6,14 +6,21 @@ Only reads files, bounded and as data: what a repository's configuration names i
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
+from math import inf
 from pathlib import Path
+from time import monotonic, thread_time
 
+SECONDS = 2.0  # of processor time, for the rules of one folder
+LONGEST = 1 << 13  # bytes of a line of a configuration or of patterns: a longer one would hold all threads up
 _PATTERNS, _CONFIG, _INDEX = 1 << 20, 1 << 20, 1 << 26  # the most bytes of a file of each kind
-_DEPTH = 10  # files that include one another
+_FILES = 64  # files that a configuration includes, and files of patterns that it names
+_TRACKED = 200_000  # files in an index: a larger set would hold all threads up
 _SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
 _ENTRY = re.compile(r"([A-Za-z][\w-]*)\s*(?:=\s*(.*))?", re.DOTALL)
 # The parts of a value: a text in quotes, an escape, a comment, or any other character.
@@ -22,8 +29,30 @@ _YES = ("true", "yes", "on", "1")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 
+# The times on both clocks of a thread at which its reading ends.
+_end: ContextVar[tuple[float, float]] = ContextVar("end", default=(inf, inf))
+
+
 class UnknownRepository(Exception):
-    """A repository, or a rule about it, cannot be read."""
+    """A repository, or a rule about it, cannot be read, or not in time."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Give the block so many seconds of processor time to read in; then `check` raises UnknownRepository."""
+    token = _end.set((monotonic() + seconds, thread_time() + seconds))
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def check() -> None:
+    """Return while there is time to read on; for loops over what a repository holds."""
+    real, spent = _end.get()
+    # Reading the processor time is slow, and it is never ahead of the other.
+    if monotonic() > real and thread_time() > spent:
+        raise UnknownRepository("the rules of git take too long to read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +122,17 @@ def excludes_files(repository: Repository) -> Iterator[Path]:
         named |= dict.fromkeys(_excludes_files(config, repository))
     yield from named or [user / "ignore"]
     # Beside the user's, and not in their place: a repository takes no rule of the user's away.
-    yield from _excludes_files(repository.common / "config", repository)
+    theirs = dict.fromkeys(_excludes_files(repository.common / "config", repository))
+    if len(named) + len(theirs) > _FILES:
+        raise UnknownRepository(f"{repository.root} has too many files of patterns")
+    yield from theirs
 
 
-def tracked_paths(repository: Repository) -> frozenset[bytes]:
+def tracked_paths(repository: Repository) -> Set[bytes]:
     """Return the paths of the files in the index, from the root on; without those that a sparse checkout leaves out.
 
     Raises:
-        UnknownRepository: the index has a form that is not known.
+        UnknownRepository: the index has a form that is not known, or too many files.
     """
     index = repository.data / "index"
     try:
@@ -115,23 +147,24 @@ def tracked_paths(repository: Repository) -> frozenset[bytes]:
 
 
 @lru_cache(maxsize=4)
-def _tracked(index: Path, size: int, _stamp: tuple[int, ...]) -> frozenset[bytes]:
+def _tracked(index: Path, size: int, _stamp: tuple[int, ...]) -> Set[bytes]:
     """Return the paths in the file `index`, with hashes of `size` bytes, and in the one that it is a change of."""
-    data = read_bounded(index, _INDEX) or b""
-    paths, end = _entries(data, size)
+    data, paths = read_bounded(index, _INDEX) or b"", set[bytes]()
+    end = _add_entries(data, size, paths)
     if data[end : end + 4] == b"link":
         base = index.with_name(f"sharedindex.{data[end + 8 : end + 8 + size].hex()}")
-        paths |= _entries(read_bounded(base, _INDEX) or b"", size)[0]
-    return frozenset(paths)
+        _add_entries(read_bounded(base, _INDEX) or b"", size, paths)
+    return paths
 
 
-def _entries(data: bytes, size: int) -> tuple[set[bytes], int]:
-    """Return the paths in an index, and where its entries end."""
+def _add_entries(data: bytes, size: int, paths: set[bytes]) -> int:
+    """Add the paths in an index to `paths` and return where its entries end."""
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if data[:4] not in (b"DIRC", b"") or version not in (0, 2, 3, 4):
         raise UnknownRepository("an index of git has a form that is not known")
-    paths, name, at = set[bytes](), b"", 12
+    name, at = b"", 12
     for _ in range(count):
+        check()
         flags = int.from_bytes(data[at + 40 + size : at + 42 + size], "big")
         begin, more = at + 42 + size, 0
         if flags & 0x4000:
@@ -140,14 +173,16 @@ def _entries(data: bytes, size: int) -> tuple[set[bytes], int]:
         if version == 4:
             cut, begin = _number(data, begin)
         end = data.find(b"\0", begin)
-        if end < 0:
+        if end < 0 or end - begin + len(name) > LONGEST:
             raise UnknownRepository("an index of git is damaged")
         name = (name[: len(name) - cut] if version == 4 else b"") + data[begin:end]
         # A sparse checkout leaves the file out.
         if name and not more & 0x4000:
             paths.add(name)
+            if len(paths) > _TRACKED:
+                raise UnknownRepository("an index of git has too many files")
         at = end + 1 if version == 4 else at + (end - at + 8) // 8 * 8
-    return paths, at
+    return at
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
@@ -155,7 +190,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     if data.find(b"\0", at) < 0:
         raise UnknownRepository("an index of git is damaged")
     value = data[at] & 0x7F
-    while data[at] & 0x80:
+    while data[at] & 0x80 and value <= LONGEST:
         at += 1
         value = (value + 1 << 7) | (data[at] & 0x7F)
     return value, at + 1
@@ -168,12 +203,20 @@ def _excludes_files(config: Path, repository: Repository) -> Iterator[Path]:
             yield repository.root / _expanded(value)
 
 
-def _settings(config: Path, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield names and values in the file `config` and in those that it includes, on whatever condition."""
-    text = (read_bounded(config, _CONFIG) or b"").decode("utf-8", "surrogateescape")
+def _settings(config: Path, read: set[Path] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield names and values in the file `config` and in those that it includes, on whatever condition, each once.
+
+    read: the files that include it, and those before them.
+    """
+    read = set() if read is None else read
+    if config in read:
+        return
+    read.add(config)
+    if len(read) > _FILES:
+        raise UnknownRepository(f"{config} is one of too many files that include one another")
     section = ""
-    # A line that ends in a backslash which is not itself escaped continues on the next one.
-    for line in re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n", r"\1", text.removeprefix("\ufeff")).split("\n"):
+    for line in _lines(config):
+        check()
         begin = 0
         if found := _SECTION.match(line):
             section, begin = found[1].lower() + (f".{found[2]}" if found[2] is not None else ""), found.end()
@@ -185,12 +228,23 @@ def _settings(config: Path, depth: int = 0) -> Iterator[tuple[str, str]]:
             raise UnknownRepository(f"{config} cannot be read")
         name, value = f"{section}.{entry[1].lower()}", _value(entry[2] or "")
         yield name, value
-        if (
-            name.split(".", maxsplit=1)[0] in ("include", "includeif")
-            and name.endswith(".path")
-            and depth < _DEPTH
-        ):
-            yield from _settings(config.parent / _expanded(value), depth + 1)
+        if name.split(".", maxsplit=1)[0] in ("include", "includeif") and name.endswith(".path"):
+            yield from _settings(config.parent / _expanded(value), read)
+
+
+def _lines(config: Path) -> Iterator[str]:
+    """Yield the lines of a configuration; one that ends in a backslash which is not escaped continues on the next."""
+    data, line = (read_bounded(config, _CONFIG) or b"").removeprefix(b"\xef\xbb\xbf"), ""
+    for part in BytesIO(data):
+        line += part.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
+        if len(line) > LONGEST:
+            raise UnknownRepository(f"{config} has a line of more than {LONGEST:,} bytes")
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            line = line[:-1]
+            continue
+        yield line
+        line = ""
+    yield line
 
 
 def _value(text: str) -> str:

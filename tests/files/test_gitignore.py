@@ -4,12 +4,18 @@ import os
 import random
 import re
 import subprocess
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dg_lsp.files.gitignore import read_patterns
 from dg_lsp.files.ignored import TRACKED, UNIGNORED, ignored, listed
+from dg_lsp.files.ignoring import _configured, rules_stamp
+from dg_lsp.files.repository import SECONDS, _tracked
 
 ROUNDS = int(os.environ.get("ROUNDS", "60"))  # random repositories; thousands for a long run
 NAMES = [
@@ -261,3 +267,84 @@ def test_where_the_rules_cannot_be_read_all_is_ignored_and_nothing_waits(home: P
     (folder,) = damage(home, how)
     path = home / folder / "a.py"
     assert ignored(path.parent, [path]) == {path}
+
+
+# What takes long to read, or would be read without an end.
+ENTRY = b"\0" * 60 + b"\0\4abcd" + b"\0" * 6
+SLOW = {
+    "stars": (".gitignore", b"*a" * 500_000),
+    "many patterns": (".gitignore", b"*a*b*c*d*e*f\n" * 19_000),
+    "long patterns": (".gitignore", (b"*a" * 25 + b"\n") * 19_000),
+    "patterns of folders": (".gitignore", b"**/a/" * 200_000),
+    "patterns of a deep folder": (".gitignore", b"**/a/**/b*\n" * 19_000),
+    "sets": (".gitignore", b"[[:alpha:]]" * 90_000),
+    "a file that includes itself": (".git/config", b"[core]\n" + b"[include]\npath=config\n" * 9_000),
+    "a file that includes itself by other names": (
+        ".git/config",
+        b"[core]\n" + b"".join(b"[include]\npath=%sconfig\n" % (b"./" * n) for n in range(400)),
+    ),
+    "a long value": (".git/config", b"[core]\nx = " + b"a" * 1_000_000),
+    "backslashes": (".git/config", b"[core]\nx = " + b"\\" * 1_000_000),
+    "a continued line": (".git/config", b"[core]\nx = " + b"a\\\n" * 300_000),
+    "quotes": (".git/config", b"[core]\nx = " + b'"a"' * 300_000),
+    "many settings": (".git/config", b"[core]\n" + b"a=1\n" * 250_000),
+    "a long section": (".git/config", b'[core "' + b"a" * 1_000_000),
+    "many files of patterns": (
+        ".git/config",
+        b"[core]\n" + b"".join(b"excludesfile=%d\n" % n for n in range(50_000)),
+    ),
+    "many tracked files": (".git/index", b"DIRC\0\0\0\2" + (300_000).to_bytes(4, "big") + ENTRY * 300_000),
+    "a long number": (
+        ".git/index",
+        b"DIRC\0\0\0\4" + (1).to_bytes(4, "big") + b"\0" * 62 + b"\x80" * (1 << 24) + b"\0",
+    ),
+    "long names": (
+        ".git/index",
+        b"DIRC\0\0\0\4" + (5_000).to_bytes(4, "big") + (b"\0" * 63 + b"a" * 8_000 + b"\0") * 5_000,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SLOW)
+def test_no_repository_takes_long_or_holds_other_threads_up(what: str, home: Path) -> None:
+    one_file(home)
+    (home / ".gitignore").write_text("*.py\n")
+    name, data = SLOW[what]
+    (home / name).write_bytes(data)
+    folder = home / ("a/" * 100 if "deep" in what else "")
+    folder.mkdir(parents=True, exist_ok=True)
+    began = time.thread_time()
+    rules_stamp(folder)
+    ignored(folder, [folder / "a.py"])
+    assert time.thread_time() - began < 2 * SECONDS + 0.5
+    # Another thread gets its turn between two calls of a function, but not within one that is written in C.
+    spent = longest_call(lambda: (rules_stamp(folder), ignored(folder, [folder / "a.py"])))
+    print(f"{what}: {spent}")
+    assert spent[0] < 0.01
+
+
+def longest_call(run: Callable[[], object]) -> tuple[float, str]:
+    """Return the processor time of the longest call of a function in C within `run` that calls no other, and its name.
+
+    Reading a file lets other threads run meanwhile.
+    """
+    began, longest = 0.0, (0.0, "")
+
+    def note(_: object, event: str, about: Any) -> None:
+        nonlocal began, longest
+        if event == "c_call":
+            began = time.thread_time()
+        elif event == "c_return" and began and about.__name__ != "read":
+            longest = max(longest, (time.thread_time() - began, about.__qualname__))
+        if event != "c_call":
+            began = 0.0
+
+    for cache in (read_patterns, _configured, _tracked):
+        cache.cache_clear()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return longest
