@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from dg_lsp.edits.next_edit import is_sound, nearest, next_edits
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.guesses import Guess, guesses_for, is_likely
-from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
 from dg_lsp.gaps.gap import Edit
 from dg_lsp.server.documents import Change, Documents
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import language_of, load_language
 
-SCENARIOS = Path(__file__).resolve().parents[1] / "tests/filling/next_edit"
+SCENARIOS = Path(__file__).resolve().parents[1] / "tests/edits/next_edit"
 _MOST = 40  # places that are taken before a scenario counts as endless
 _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
 _WHERE = re.compile(r"([^:\s]+)(?::(\d+))?(?::(\d+))?")

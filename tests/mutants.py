@@ -199,10 +199,10 @@ MUTANTS = (
     Mutant(
         5,
         "a next edit may break the file",
-        "dg_lsp/filling/next_edit.py",
+        "dg_lsp/edits/next_edit.py",
         "if cost_of(new) > cost_of(tree) and not _is_sound_alone(source_of(document), edit):",
         "if False:",
-        "tests/filling/test_next_edit.py::test_an_edit_that_breaks_the_file_is_not_sound",
+        "tests/edits/test_next_edit.py::test_an_edit_that_breaks_the_file_is_not_sound",
     ),
     Mutant(
         5,

@@ -1,6 +1,7 @@
 """The layers are strict: a walk over the imports of every module."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -132,6 +133,32 @@ def test_no_module_imports_a_private_module_of_another_package() -> None:
     }
     private = {name: module for name, module in foreign.items() if re.search(r"\._[a-z]", name)}
     assert not private
+
+
+# Packages with a face: others import only what `__all__` names.
+FACES = ("gaps", "context", "guard", "edits")
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m not in APART])
+def test_a_module_imports_from_a_room_only_what_its_face_names(module: str) -> None:
+    for name in imports(module):
+        if (room := layer_of(name)) in FACES and room != layer_of(module):
+            public = importlib.import_module(f"dg_lsp.{room}").__all__
+            assert name.count(".") == 1 or name.split(".")[2] in public, f"{module} must not import {name}"
+
+
+@pytest.mark.parametrize("room", FACES)
+def test_a_face_names_nothing_that_no_other_package_imports(room: str) -> None:
+    face = f"dg_lsp.{room}"
+    others = [ast.parse(MODULES[m].read_text(encoding="utf-8")) for m in MODULES if layer_of(m) != room]
+    used = {
+        name.name
+        for tree in others
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == face
+        for name in node.names
+    }
+    assert used == {*importlib.import_module(face).__all__}
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from dg_lsp.gaps.find import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.messages import PARTS
 from dg_lsp.source.document import Document
 

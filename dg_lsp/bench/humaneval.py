@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dg_lsp.bench.holes import Case
-from dg_lsp.gaps.find import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.messages import Kind
 from dg_lsp.processes import start_untrusted, wait
 from dg_lsp.settings import UsageError

@@ -10,11 +10,11 @@ from dg_lsp.bench import baselines
 from dg_lsp.bench.holes import HOLES, Case
 from dg_lsp.bench.projects import project_of
 from dg_lsp.bench.score import METHODS, Score
-from dg_lsp.context.retrieve import search
+from dg_lsp.context import search
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, fill_gap
-from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.guard import check, fit
 from dg_lsp.messages import Fill
 from dg_lsp.settings import Settings

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dg_lsp.bench.files import installed_path
 from dg_lsp.bench.holes import Case, whole_of
-from dg_lsp.context.index import Index, Other, read_other
+from dg_lsp.context import Index, Other, read_other
 from dg_lsp.files.excluded import path_of
 from dg_lsp.filling.project import Rules, files_near, root_of
 from dg_lsp.settings import SECRETS

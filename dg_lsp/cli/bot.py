@@ -25,7 +25,7 @@ from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
 from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial, meant_of, stubs_of
-from dg_lsp.gaps.gap import unified_diff
+from dg_lsp.gaps import unified_diff
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.source.budget import BOT, within
 from dg_lsp.source.document import Document, DocumentError, read_document

@@ -305,7 +305,7 @@ def check_fill(settings: Settings) -> Finding:
     from dg_lsp.cli.fill import fill_and_close
     from dg_lsp.engine.local import LocalEngine
     from dg_lsp.filling.engine import EngineError
-    from dg_lsp.gaps.find import find_named
+    from dg_lsp.gaps import find_named
     from dg_lsp.source.document import Document
 
     if _is_absent(settings.checkpoint):

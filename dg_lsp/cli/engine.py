@@ -19,7 +19,7 @@ from dg_lsp.engine.runtime import sockets
 from dg_lsp.engine.team import TeamEngine, load, open_engine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import fill_gap
-from dg_lsp.gaps.find import find_named
+from dg_lsp.gaps import find_named
 from dg_lsp.messages import Status
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document

@@ -38,7 +38,7 @@ from dg_lsp.engine.local import LocalEngine, cache_budget
 from dg_lsp.engine.memory import needed
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import fill_gap
-from dg_lsp.gaps.find import find_gap
+from dg_lsp.gaps import find_gap
 from dg_lsp.settings import AUTO, Settings, UsageError, from_environment, override
 from dg_lsp.source.document import Document
 

@@ -24,7 +24,7 @@ from dg_lsp.cli.target import (
     replace_file,
 )
 from dg_lsp.cli.waiting import Waiting
-from dg_lsp.context.index import Index
+from dg_lsp.context import Index
 from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
@@ -34,8 +34,8 @@ from dg_lsp.files.excluded import path_of
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.project import index_near
-from dg_lsp.gaps.gap import Gap, apply_edit, unified_diff
-from dg_lsp.guard.confirm import note_of, unsure, why_confirm, written_lines
+from dg_lsp.gaps import Gap, apply_edit, unified_diff
+from dg_lsp.guard import note_of, unsure, why_confirm, written_lines
 from dg_lsp.messages import PARTS, WANTED, Draft, Kind, Status
 from dg_lsp.server.settings import unlearned
 from dg_lsp.settings import Settings

@@ -19,7 +19,7 @@ from dg_lsp.cli.target import replace_file
 from dg_lsp.cli.trial import Change, Ran, Test, run, trial
 from dg_lsp.files.writing import FileError, kept_of, lines_apart, read_now
 from dg_lsp.filling.stubs import StubStarted, stubs_of
-from dg_lsp.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.gaps import Edit, Gap, apply_edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.undo import undo
 

@@ -157,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _faults_of_the_world() -> tuple[type[BaseException], ...]:
     from dg_lsp.filling.engine import EngineError
-    from dg_lsp.gaps.find import NoGap
+    from dg_lsp.gaps import NoGap
     from dg_lsp.settings import SettingsError, UsageError
     from dg_lsp.source.document import DocumentError
     from dg_lsp.source.language import UnknownLanguage

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.style import Style
 from rich.text import Text
 
-from dg_lsp.gaps.gap import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.messages import Draft, Run
 from dg_lsp.source.document import Document
 

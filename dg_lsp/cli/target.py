@@ -12,8 +12,7 @@ from pathlib import Path
 from dg_lsp.files.ignored import ignored
 from dg_lsp.files.writing import check_free, kept_of, replace_text, why_unwritten
 from dg_lsp.filling.project import excluding_path
-from dg_lsp.gaps.find import Gap, find_gap, find_named
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit, Gap, find_gap, find_named
 from dg_lsp.messages import Wanted
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.source.document import Document, read_document

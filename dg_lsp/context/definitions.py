@@ -16,7 +16,7 @@ from dg_lsp.context.index import Index
 from dg_lsp.context.outline import HEAD
 from dg_lsp.context.secrets import redacted
 from dg_lsp.files.excluded import key_of, split_uri
-from dg_lsp.gaps.gap import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.messages import Piece
 from dg_lsp.source.bodies import Body, bodies_of
 from dg_lsp.source.budget import bounded, tried

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dg_lsp.context.rows import CLOSERS, DEEPER, LEVEL, LINE_ENDS, OPENERS, Rows, read_rows
-from dg_lsp.gaps.gap import Gap
-from dg_lsp.gaps.words import half_word
+from dg_lsp.gaps import Gap, half_word
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import common
 from dg_lsp.source.language import load_language

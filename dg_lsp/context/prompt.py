@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import cast
 
 from dg_lsp.context.outline import outline
-from dg_lsp.gaps.find import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.messages import Effort, Infill
 from dg_lsp.settings import Settings
 from dg_lsp.source.budget import bounded

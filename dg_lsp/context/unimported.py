@@ -6,7 +6,7 @@ from functools import partial
 
 from tree_sitter import Node
 
-from dg_lsp.gaps.gap import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.source.analysis import tree_of
 from dg_lsp.source.budget import bounded, check, tried
 from dg_lsp.source.document import Document

@@ -14,7 +14,7 @@ from dg_lsp.edits.functions import (
 )
 from dg_lsp.edits.places import Place, Source
 from dg_lsp.edits.spans import text_before
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change
 from dg_lsp.source.names import is_class

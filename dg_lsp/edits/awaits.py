@@ -9,7 +9,7 @@ from dg_lsp.edits.calls import call_of, calls, function_called
 from dg_lsp.edits.functions import function_at, functions_called
 from dg_lsp.edits.places import Place, Source, field_text
 from dg_lsp.edits.spans import NAME
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.history import Change
 from dg_lsp.source.names import around
 

@@ -20,7 +20,7 @@ from dg_lsp.edits.functions import Function, function_at, functions_called, is_r
 from dg_lsp.edits.places import Place, Source, source_of
 from dg_lsp.edits.sharing import may_share
 from dg_lsp.edits.spans import text_before
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change

@@ -10,7 +10,7 @@ from dg_lsp.edits.classes import name_of, owner_of, receiver_text, related
 from dg_lsp.edits.places import Source, source_of
 from dg_lsp.edits.sharing import may_share, shared_names
 from dg_lsp.edits.spans import NAME
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change
 from dg_lsp.source.names import Name, around, class_of

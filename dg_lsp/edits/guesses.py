@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from dg_lsp.edits.places import WORDS
 from dg_lsp.edits.spans import NAME, TOKENS, line_edit, spans_of
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.budget import check
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dg_lsp.edits.functions import Function, definitions_of, function_at, parameter_names
 from dg_lsp.edits.places import Place, Source
 from dg_lsp.edits.spans import TOKENS, text_before
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change, Changes
 

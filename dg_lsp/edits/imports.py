@@ -8,7 +8,7 @@ from dg_lsp.edits.classes import receiver_text
 from dg_lsp.edits.places import Place, Source, is_import, words_like
 from dg_lsp.edits.renames import Renamed, rename_places
 from dg_lsp.edits.spans import NAME
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.bursts import Burst, Bursts
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change

@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from dg_lsp.edits.places import Place, Source
 from dg_lsp.edits.spans import text_before
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.history import Change
 from dg_lsp.source.lexer import line_end, line_start
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.analysis import tree_of
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language, load_language

@@ -8,7 +8,7 @@ from dg_lsp.edits.classes import name_of
 from dg_lsp.edits.places import WORDS, Place, Source, field_text
 from dg_lsp.edits.renames import Renamed
 from dg_lsp.edits.sharing import may_share, shared_names
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.names import Name, binding, is_class
 

@@ -34,7 +34,7 @@ from dg_lsp.edits.places import (
     words_like,
 )
 from dg_lsp.edits.sharing import may_share, shared_names
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language
 from dg_lsp.source.names import Name, around, binding, is_class

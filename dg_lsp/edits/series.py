@@ -8,7 +8,7 @@ from dg_lsp.edits.functions import parameter_names
 from dg_lsp.edits.places import Place, Source, source_of, words_like
 from dg_lsp.edits.sharing import may_share
 from dg_lsp.edits.spans import LONGEST, NAME, TOKENS
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.budget import check
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import Document

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.history import Change, Changes, trimmed
 

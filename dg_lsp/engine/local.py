@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import psutil
 
 from dg_lsp.checkpoints import CheckpointError, find_directory
-from dg_lsp.context.prompt import shortened
+from dg_lsp.context import shortened
 from dg_lsp.engine import memory
 from dg_lsp.engine.memory import Cores
 from dg_lsp.engine.turn import Turns

@@ -9,18 +9,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from dg_lsp.checkpoints import definitions_for
-from dg_lsp.context import prompt
-from dg_lsp.context.definitions import context_of
-from dg_lsp.context.index import Index
-from dg_lsp.context.recent import Edited, recent_edits
-from dg_lsp.context.retrieve import Search, search
-from dg_lsp.context.unimported import unimported
+from dg_lsp.context import Edited, Index, Search, context_of, prompt, recent_edits, search, unimported
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.leaving import leaving
-from dg_lsp.gaps.gap import Edit, Gap, apply_edit
-from dg_lsp.guard import fit
-from dg_lsp.guard.confirm import useless
-from dg_lsp.guard.harm import harm_of, unchecked
+from dg_lsp.gaps import Edit, Gap, apply_edit
+from dg_lsp.guard import fit, harm_of, unchecked, useless
 from dg_lsp.messages import Draft, Fill, Infill, Priority
 from dg_lsp.settings import Settings
 from dg_lsp.source.budget import BOT, bounded, current, spending

@@ -6,7 +6,7 @@ from dataclasses import replace
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, Outcome, answer_of, finish, prepare
 from dg_lsp.filling.offers import Offer
-from dg_lsp.gaps.gap import Edit, Gap, apply_edit
+from dg_lsp.gaps import Edit, Gap, apply_edit
 from dg_lsp.messages import LISTS, Fill
 from dg_lsp.settings import Settings
 from dg_lsp.source.budget import BOT, bounded, current, spending

@@ -11,15 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, zip_longest
 
-from dg_lsp.context.prompt import shortened
-from dg_lsp.edits.functions import adds_parameter
-from dg_lsp.edits.guesses import Example, guesses
-from dg_lsp.edits.places import source_of
+from dg_lsp.context import shortened
+from dg_lsp.edits import Example, adds_parameter, example_of, guesses, is_sound, source_of
 from dg_lsp.files.excluded import split_uri
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.leaving import leaving
-from dg_lsp.filling.next_edit import example_of, is_sound
-from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.messages import Fill, Infill, Piece
 from dg_lsp.settings import Settings
 from dg_lsp.source.budget import bounded

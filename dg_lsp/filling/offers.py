@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.gaps import Edit, Gap
 from dg_lsp.messages import Fill
 from dg_lsp.source.document import LINE_END, Document
 from dg_lsp.source.language import load_language

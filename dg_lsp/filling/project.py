@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from dg_lsp.context.index import LARGEST, Index, Other, Stamp, family_of
+from dg_lsp.context import LARGEST, Index, Other, Stamp, family_of
 from dg_lsp.files.excluded import excluding_file, excluding_names, names_of, path_of
 from dg_lsp.files.ignored import UNIGNORED, Which, ignored, listed
 from dg_lsp.files.ignoring import rules_stamp

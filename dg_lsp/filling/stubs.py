@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import ONE, FillOptions, fill_gap
-from dg_lsp.gaps.find import Gap, find_gaps
-from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.gaps import Edit, Gap, apply_edit, find_gaps
 from dg_lsp.settings import Settings
 from dg_lsp.source.budget import BOT, within
 from dg_lsp.source.document import Document

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from tree_sitter import Node
 
-from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.gaps import Edit, Gap
 from dg_lsp.guard import room
 from dg_lsp.guard.baseline import (
     WHOLE,

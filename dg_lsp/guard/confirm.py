@@ -1,7 +1,6 @@
 """Sentences for the user about a fill: how likely it is right, why it writes nothing, why a person must confirm it."""
 
-from dg_lsp.gaps.gap import Edit, Gap, apply_edit
-from dg_lsp.gaps.open import finished
+from dg_lsp.gaps import Edit, Gap, apply_edit, finished
 from dg_lsp.messages import BODIES, Fill, Source
 from dg_lsp.source.analysis import analyze
 from dg_lsp.source.bodies import has_only_placeholder

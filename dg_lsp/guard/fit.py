@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise
 
-from dg_lsp.gaps.find import Gap
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit, Gap
 from dg_lsp.guard.baseline import begins_body, container_of, function_of_span, neutral_text
 from dg_lsp.guard.check import faults_of
 from dg_lsp.guard.endings import end_of_item, endings, leaves_open, opens_below

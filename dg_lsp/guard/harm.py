@@ -7,8 +7,7 @@ from functools import lru_cache, partial
 import tree_sitter
 from tree_sitter import Node, Tree
 
-from dg_lsp.gaps.find import reach
-from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.gaps import Edit, Gap, reach
 from dg_lsp.guard.baseline import (
     WHOLE,
     Text,

@@ -8,7 +8,7 @@ from itertools import islice
 
 from tree_sitter import Node, Tree
 
-from dg_lsp.gaps.plain import REACH, open_at
+from dg_lsp.gaps import REACH, open_at
 from dg_lsp.guard.baseline import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.site import Site

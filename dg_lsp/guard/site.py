@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from dg_lsp.gaps.gap import Edit, Gap
-from dg_lsp.gaps.plain import open_at
+from dg_lsp.gaps import Edit, Gap, open_at
 from dg_lsp.messages import PARTS, STRINGS, Infill
 from dg_lsp.source.brackets import State, state_at
 from dg_lsp.source.document import LINE_END, Document

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from dg_lsp.guard import fit
-from dg_lsp.guard.stitch import Written, go_on
+from dg_lsp.guard import Written, fit, go_on
 from dg_lsp.messages import Draft, Fill, Infill, Reason, Run
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import why_refused

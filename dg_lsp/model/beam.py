@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from dg_lsp.gaps.words import typed_half
+from dg_lsp.gaps import typed_half
 from dg_lsp.messages import Draft
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.checkpoint import Checkpoint

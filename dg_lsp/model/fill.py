@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
-from dg_lsp.gaps.words import typed_half
-from dg_lsp.guard.stitch import sure_beginning
+from dg_lsp.gaps import typed_half
+from dg_lsp.guard import sure_beginning
 from dg_lsp.messages import BODIES, PARTS, Draft, Fill, Infill
 from dg_lsp.model.cache import CHUNK, PrefixCache, extend_to
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, merge_candidates, none_of

@@ -6,7 +6,7 @@ Knows tokens, canvases and the text layer's diagnosis of a broken fill; knows no
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
-from dg_lsp.guard.stitch import Break, find_break
+from dg_lsp.guard import Break, find_break
 from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.batch import (
     Batch,

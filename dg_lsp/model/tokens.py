@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dg_lsp.context.prompt import shortened
-from dg_lsp.context.similar import similar
-from dg_lsp.guard.endings import hint
-from dg_lsp.guard.site import newline_of
+from dg_lsp.context import shortened, similar
+from dg_lsp.guard import hint, newline_of
 from dg_lsp.messages import Infill
 from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint

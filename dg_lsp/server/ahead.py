@@ -5,8 +5,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from dg_lsp.gaps.gap import Edit
-from dg_lsp.gaps.words import half_word
+from dg_lsp.gaps import Edit, half_word
 from dg_lsp.source.document import Document
 
 _Computing = Coroutine[Any, Any, list[Edit]]

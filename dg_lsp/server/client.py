@@ -8,7 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.gaps.gap import Gap
+from dg_lsp.gaps import Gap
 from dg_lsp.messages import Draft
 from dg_lsp.server.capabilities import Capabilities, capabilities_of
 from dg_lsp.server.progress import Progress

@@ -5,7 +5,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.gaps import Edit, Gap
 from dg_lsp.messages import BODIES
 from dg_lsp.source.document import Document
 

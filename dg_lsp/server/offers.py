@@ -4,7 +4,7 @@ from collections import deque
 
 from dg_lsp.files.excluded import key_of
 from dg_lsp.filling.offers import Offer, covered, cursor_key, still_good, used_up
-from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.source.document import Document
 

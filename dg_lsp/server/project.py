@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dg_lsp.context.index import Index, Other
+from dg_lsp.context import Index, Other
 from dg_lsp.files.excluded import key_of, path_of
 from dg_lsp.filling.project import STAMP, Rules, files_near, is_on_disk, may_be_read, read_file
 from dg_lsp.settings import Settings

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dg_lsp.edits.places import Place
-from dg_lsp.gaps.gap import Edit, apply_edit
+from dg_lsp.edits import Place
+from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document
 

@@ -20,8 +20,8 @@ from dg_lsp.filling.engine import Checked, Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.growth import grow
 from dg_lsp.filling.offers import Offer, offer_of
-from dg_lsp.gaps.gap import Gap
-from dg_lsp.guard.confirm import doubt
+from dg_lsp.gaps import Gap
+from dg_lsp.guard import doubt
 from dg_lsp.messages import Draft, Priority, Status
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from lsprotocol import types
 
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document, Encoding, OnDisk

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dg_lsp.gaps.words import half_word
+from dg_lsp.gaps import half_word
 from dg_lsp.server.documents import Change, Documents, Position
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.source.document import LINE_END, UNITS, Encoding

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from dg_lsp.context.recent import Edited
+from dg_lsp.context import Edited
 from dg_lsp.files.excluded import key_of, path_of
 from dg_lsp.server.documents import Documents
 from dg_lsp.server.project import Project

@@ -11,7 +11,7 @@ from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.guesses import Guess, guesses_for, is_likely
 from dg_lsp.messages import Fill
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "edits"
 SCENARIOS = read_scenarios(HERE / "next_edit_model")
 BOX = "struct Box {\n    int width;\n    int height;\n    double depth;\n};\n"
 WIDER = Hunk("box.cpp", 0, ("    int width;",), ("    long width;",))

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.next_edit import Hunk, Scenario, play, read_scenarios
 
 # Written before the rules for them, by their author.
-SCENARIOS = read_scenarios(Path(__file__).parent / "next_edit_newtext")
+SCENARIOS = read_scenarios(Path(__file__).parents[1] / "edits/next_edit_newtext")
 GO = "package p\n\ntype S interface {\n\tLoad(key string) int\n\tLen() int\n}\n\ntype m struct{}\n\n"
 
 

@@ -19,8 +19,7 @@ from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.choice import room_for
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
-from dg_lsp.gaps.find import Gap, find_gap
-from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.gaps import Gap, apply_edit, find_gap
 from dg_lsp.messages import Draft
 from dg_lsp.source.document import Document
 

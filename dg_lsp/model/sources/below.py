@@ -9,9 +9,16 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from dg_lsp.guard.endings import closed_below, end_of_item, end_of_next, may_continue, opens_below
-from dg_lsp.guard.site import newline_of, site_of
-from dg_lsp.guard.stitch import goes_round
+from dg_lsp.guard import (
+    closed_below,
+    end_of_item,
+    end_of_next,
+    goes_round,
+    may_continue,
+    newline_of,
+    opens_below,
+    site_of,
+)
 from dg_lsp.messages import LISTS, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_across
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, fitted

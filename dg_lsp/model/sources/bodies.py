@@ -8,9 +8,8 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from dg_lsp.guard.flaws import flaws_of
-from dg_lsp.guard.stitch import ended as end_of
-from dg_lsp.guard.stitch import first_sentence, goes_round, shorten, without_round
+from dg_lsp.guard import ended as end_of
+from dg_lsp.guard import first_sentence, flaws_of, goes_round, shorten, without_round
 from dg_lsp.messages import BODIES, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of, why_refused

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from dg_lsp.guard import fit
-from dg_lsp.guard.stitch import Written, shorten
+from dg_lsp.guard import Written, fit, shorten
 from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.batch import (
     CANVAS_SEED,

@@ -13,9 +13,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from dg_lsp.guard.flaws import missing_name
-from dg_lsp.guard.room import is_in_header, left_open
-from dg_lsp.guard.site import Site, site_of, to_bytes
+from dg_lsp.guard import Site, is_in_header, left_open, missing_name, site_of, to_bytes
 from dg_lsp.messages import Draft, Infill, Source
 from dg_lsp.model.beam import LINE_BREAKS, Row, Start, only, search, start_behind, start_in_word, tokens_from
 from dg_lsp.model.candidates import Candidate

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dg_lsp.guard.baseline import is_last_of_span
-from dg_lsp.guard.site import site_of
-from dg_lsp.guard.stitch import ended as end_of
-from dg_lsp.guard.stitch import goes_round
+from dg_lsp.guard import ended as end_of
+from dg_lsp.guard import goes_round, is_last_of_span, site_of
 from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dg_lsp.gaps.words import is_part
+from dg_lsp.gaps import is_part
 from dg_lsp.messages import Draft, Fill
 from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, why_refused

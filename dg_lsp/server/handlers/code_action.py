@@ -8,8 +8,8 @@ from lsprotocol import types
 
 from dg_lsp.checkpoints import denoises, named
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.gaps.find import Gap, NoGap, find_function, find_selected
-from dg_lsp.guard.confirm import why_confirm, written_lines
+from dg_lsp.gaps import Gap, NoGap, find_function, find_selected
+from dg_lsp.guard import why_confirm, written_lines
 from dg_lsp.messages import BODIES
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered

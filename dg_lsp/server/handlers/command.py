@@ -11,9 +11,8 @@ from lsprotocol import types
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
-from dg_lsp.gaps.find import NoGap
-from dg_lsp.gaps.gap import Edit
-from dg_lsp.guard.confirm import why_confirm
+from dg_lsp.gaps import Edit, NoGap
+from dg_lsp.guard import why_confirm
 from dg_lsp.messages import Draft
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of

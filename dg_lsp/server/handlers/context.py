@@ -12,7 +12,7 @@ from lsprotocol import types
 
 from dg_lsp.files.excluded import split_uri
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.guard.confirm import note_of
+from dg_lsp.guard import note_of
 from dg_lsp.messages import Fill
 from dg_lsp.server.client import Client
 from dg_lsp.server.rpc.conversation import log_failure

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
-from dg_lsp.context.secrets import is_key
+from dg_lsp.context import is_key
 from dg_lsp.engine.power import on_battery
 from dg_lsp.filling.growth import may_grow
 from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
-from dg_lsp.gaps.find import Gap, NoGap, find_gap
-from dg_lsp.gaps.gap import Edit, apply_edit
-from dg_lsp.gaps.words import endings, half_word, is_part
-from dg_lsp.guard.confirm import doubt
+from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
+from dg_lsp.guard import doubt
 from dg_lsp.messages import STRINGS, Draft, Priority
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered

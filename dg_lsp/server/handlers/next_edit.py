@@ -6,10 +6,10 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.edits import is_sound, nearest, next_edits
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.guesses import guesses_for, is_likely
-from dg_lsp.filling.next_edit import is_sound, nearest, next_edits
-from dg_lsp.gaps.gap import Edit
+from dg_lsp.gaps import Edit
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dg_lsp.filling.fill import Outcome
-from dg_lsp.gaps.find import Gap, NoGap, find_gap, find_gaps, find_named, find_span
+from dg_lsp.gaps import Gap, NoGap, find_gap, find_gaps, find_named, find_span
 from dg_lsp.messages import BODIES, WANTED, Draft
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context

@@ -23,8 +23,8 @@ from dg_lsp.edits.properties import property_places
 from dg_lsp.edits.renames import Renamed, rename_places
 from dg_lsp.edits.series import kept_places, series_places
 from dg_lsp.edits.spans import LONGEST, NAME, spans_of
-from dg_lsp.gaps.gap import Edit
-from dg_lsp.guard.baseline import complaint
+from dg_lsp.gaps import Edit
+from dg_lsp.guard import complaint
 from dg_lsp.source.analysis import tree_of
 from dg_lsp.source.budget import bounded, check
 from dg_lsp.source.bursts import Burst, Bursts

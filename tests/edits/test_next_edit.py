@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.next_edit import Hunk, Player, Result, Scenario, Way, play, read_scenarios
-from dg_lsp.filling.next_edit import is_sound, next_edits
+from dg_lsp.edits.next_edit import is_sound, next_edits
 from dg_lsp.gaps.gap import Edit
 from dg_lsp.source.document import Document
 
