@@ -37,10 +37,10 @@ def pytest_configure() -> None:
 SLOW = {
     "tests/benchmarks/test_gaps.py",
     *("tests/bench/test_lists.py", "tests/bench/test_run.py", "tests/model/test_denoise.py"),
-    *("tests/model/test_embedded.py", "tests/model/test_flat.py", "tests/model/test_infill.py"),
+    *("tests/model/test_embedded.py", "tests/model/test_flat.py", "tests/model/test_denoised.py"),
     *("tests/model/test_law.py", "tests/model/test_law_cases.py", "tests/model/test_length.py"),
     *(
-        "tests/model/test_mend.py",
+        "tests/model/test_repair.py",
         "tests/model/test_offload.py",
         "tests/model/test_released.py",
         "tests/model/test_replay.py",

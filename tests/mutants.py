@@ -370,7 +370,7 @@ MUTANTS = (
         "dg_lsp/model/batch.py",
         'if "\\ufffd" in text:',
         'if text == "":',
-        "tests/model/test_infill.py::test_special_tokens_and_unfinished_characters_are_refused",
+        "tests/model/test_denoised.py::test_special_tokens_and_unfinished_characters_are_refused",
     ),
     Mutant(
         6,
@@ -452,7 +452,7 @@ MUTANTS = (
         "dg_lsp/engine/local.py",
         '    warnings.filterwarnings("error", r"mkldnn_\\w+ failed")\n',
         "",
-        "tests/engine/test_pinched.py::test_an_engine_whose_libraries_go_on_by_a_slow_way_ends",
+        "tests/engine/test_scarce.py::test_an_engine_whose_libraries_go_on_by_a_slow_way_ends",
     ),
     Mutant(
         7,
@@ -620,7 +620,7 @@ MUTANTS = (
         "dg_lsp/model/tree.py",
         "seen[row] = seen[before - first]",
         "seen[row] = True",
-        "tests/model/test_drafted.py::test_texts_that_are_read_together_have_the_states_of_whole_texts",
+        "tests/model/test_beam.py::test_texts_that_are_read_together_have_the_states_of_whole_texts",
     ),
     Mutant(
         3,
@@ -628,7 +628,7 @@ MUTANTS = (
         "dg_lsp/model/tree.py",
         "layer.keep(used)",
         "layer.keep([column - 1 for column in used])",
-        "tests/model/test_drafted.py::test_tokens_that_no_text_goes_on_from_are_dropped_in_time",
+        "tests/model/test_beam.py::test_tokens_that_no_text_goes_on_from_are_dropped_in_time",
     ),
     Mutant(
         3,

@@ -12,7 +12,7 @@ from dg_lsp.model.cache import CHUNK, PrefixCache
 from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.gemma import DiffusionGemma
-from tests.model.test_frame import REQUEST, tokenizer
+from tests.model.test_chat import REQUEST, tokenizer
 from tests.model.tiny import save_checkpoint, write_manifest
 
 __all__ = ["tokenizer"]  # a fixture
