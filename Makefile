@@ -45,7 +45,7 @@ ON_TOP = $(PYTHON) -m venv --without-pip $(@D) && for packages in $(CURDIR)/.ven
 # The engine's laws on the oldest transformers that is supported.
 OLD := .venv-oldest/bin/python
 LAWS := $(addprefix tests/model/test_,law.py law_cases.py cache.py canvas.py denoise.py sampler.py checkpoint.py embedded.py \
-	infill.py likelihood.py batch.py seams.py offload.py replay.py several.py stitch.py)
+	denoised.py likelihood.py batch.py seams.py offload.py replay.py several.py stitch.py)
 oldest: .venv-oldest/ready
 	$(OLD) -m pytest $(LAWS)
 
