@@ -28,7 +28,7 @@ from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_par
 from dg_lsp.gaps import unified_diff
 from dg_lsp.settings import RANGES, Settings, UsageError
 from dg_lsp.source.budget import BOT, within
-from dg_lsp.source.document import Document, DocumentError, read_document
+from dg_lsp.source.document import Document, DocumentError, read_document, why_unread
 from dg_lsp.source.language import UnknownLanguage, has_language, language_of
 from dg_lsp.source.reasons import OutOfTime
 
@@ -238,8 +238,12 @@ def find_files(paths: Sequence[Path], settings: Settings, report: Report) -> Ite
     """
     named = [path for path in paths if path.is_file()]
     for path in paths:
-        if not path.exists():
-            raise UsageError(f"there is no {path}; name files and folders")
+        try:
+            path.stat()
+        except FileNotFoundError as error:
+            raise UsageError(f"there is no {path}; name files and folders") from error
+        except OSError as error:
+            raise UsageError(why_unread(path, error)) from error
     inside = sorted({file for folder in paths if folder.is_dir() for file in project_files(folder)})
     for path in dict.fromkeys([*named, *inside]):
         if why := why_excluded(path, settings):

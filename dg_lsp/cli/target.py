@@ -125,7 +125,7 @@ def check_writable(path: Path) -> None:
     A mode without any write permission counts even for root, whom no permission stops: version control and generators
     protect files that way.
     """
-    file = path.resolve()
+    file = Path(os.path.realpath(path))
     for place, what in ((file, "is read-only"), (file.parent, "is a read-only folder")):
         try:
             writable = place.stat().st_mode & _ANY_WRITE and os.access(place, os.W_OK)

@@ -50,11 +50,11 @@ def listed(folder: Path, which: Which) -> list[Path]:
 
 def _ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
     """Return those of `paths` that git ignores, or raise UnknownRepository."""
-    repository = find_repository(folder.resolve())
+    repository = find_repository(_real(folder))
     if repository is None:
         return set()
     rules = _rules_of(repository)
-    parents = {path.parent: path.parent.resolve().relative_to(repository.root) for path in paths}
+    parents = {path.parent: _real(path.parent).relative_to(repository.root) for path in paths}
     inside = {path: parents[path.parent] / path.name for path in paths}
     found = {path for path, name in inside.items() if rules.ignore(name)}
     # What is tracked is not ignored, whatever pattern fits it.
@@ -64,7 +64,7 @@ def _ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
 
 def _listed(folder: Path, which: Which) -> list[Path]:
     """Return the files below `folder` that `which` says, or raise UnknownRepository."""
-    place = folder.resolve()
+    place = _real(folder)
     repository = find_repository(place)
     if repository is None:
         return []
@@ -74,6 +74,11 @@ def _listed(folder: Path, which: Which) -> list[Path]:
     if which == UNIGNORED:
         found |= {*_unignored(_rules_of(repository), base)}
     return [folder / path.relative_to(base) for path in found]
+
+
+def _real(folder: Path) -> Path:
+    """Return `folder` without links; what leads back to itself stays as it is."""
+    return Path(os.path.realpath(folder))
 
 
 @dataclass(frozen=True, slots=True)

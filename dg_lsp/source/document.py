@@ -1,5 +1,6 @@
 """Document: an immutable snapshot of one buffer, and the way between byte offsets and editor positions."""
 
+import errno
 import os
 import re
 import stat
@@ -173,16 +174,12 @@ def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:
         data.decode("utf-8")
     except UnknownLanguage as error:
         raise DocumentError(str(error)) from error
-    except FileNotFoundError as error:
-        raise DocumentError(f"there is no file {path}; check the path") from error
-    except IsADirectoryError as error:
-        raise DocumentError(f"{path} is a directory; name a file in it") from error
     except UnicodeDecodeError as error:
         raise DocumentError(
             f"{path} is not UTF-8 (byte {error.start}); convert it to UTF-8 and save it"
         ) from error
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+        raise DocumentError(why_unread(path, error)) from error
     except DocumentError:
         raise
     except ValueError as error:
@@ -191,13 +188,29 @@ def read_document(path: Path, macros: tuple[str, ...] = ()) -> Document:
     return Document(path.absolute().as_uri(), language, 0, data, macros=macros, state=state)
 
 
+def why_unread(path: Path, error: OSError) -> str:
+    """Return why the file at `path` could not be read, as a sentence that says how to go on."""
+    why = error.strerror or str(error)
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return f"there is no file {path}; check the path"
+        case errno.EISDIR:
+            return f"{path} is a directory; name a file in it"
+        case errno.ELOOP:
+            return f"{path} is a link, or in a folder behind one, that leads back to itself; name the file itself"
+        case errno.EACCES | errno.EPERM:
+            return f"{path} cannot be read ({why}); check its permissions"
+        case _:
+            return f"{path} cannot be read: {why}"
+
+
 def _regular_bytes(path: Path) -> bytes:
     """The bytes of the file at `path`; DocumentError for a pipe, a device, or more than LARGEST bytes."""
     # A pipe without a writer would block the opening, and one with a writer the reading.
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         found = os.fstat(file.fileno())
         if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
             raise DocumentError(f"{path} is a pipe or a device; name a file")
         data = file.read(LARGEST + 1)

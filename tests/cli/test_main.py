@@ -484,6 +484,31 @@ def test_bad_input_is_exit_two_and_one_line(monkeypatch, capsys, file, arguments
     assert len(lines) == 1 and lines[0].startswith("dg-lsp: error: ") and said in lines[0]
 
 
+@pytest.mark.parametrize(
+    "words", [["fill", "{}::add"], ["bot", "{}", "--dry-run"]], ids=lambda words: words[0]
+)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.py", "none.py"),
+        ("circle.py", "leads back to itself"),
+        ("one/circle.py", "leads back to itself"),
+        ("shop.py/none.py", "there is no "),
+        ("x" * 300 + ".py", "File name too long"),
+    ],
+)
+def test_the_true_reason_is_given_why_a_file_cannot_be_read(monkeypatch, capsys, tmp_path, words, name, said):
+    (tmp_path / "shop.py").write_text("def add(a, b):\n    raise NotImplementedError\n")
+    (tmp_path / "circle.py").symlink_to("circle.py")
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    monkeypatch.setenv("DG_LSP_CHECKPOINT", "scripted")
+    monkeypatch.chdir(tmp_path)
+    assert main([word.format(name) for word in words]) == 2
+    error = capsys.readouterr().err
+    assert said in error and "permissions" not in error and len(error.splitlines()) == 1
+
+
 def test_an_engine_that_cannot_start_is_exit_two(monkeypatch, capsys, file):
     def fail(settings, progress=None):
         raise EngineError("no checkpoint 'x': name another")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dg_lsp.cli.bot import Report, find_files
-from dg_lsp.files.ignored import TRACKED, ignored
+from dg_lsp.files.ignored import TRACKED, ignored, listed
 from dg_lsp.filling.project import Rules, files_near, index_near, project_files
 from dg_lsp.settings import SECRETS, Settings
 
@@ -103,3 +103,15 @@ def test_a_folder_of_which_git_lists_nothing_is_walked(repository: Path) -> None
     (repository / "vendor/package/link.py").symlink_to(repository / "a.py")
     (repository / ".gitignore").write_text("vendor/\n")
     assert [path.name for path in project_files(repository / "vendor/package")] == ["a.py"]
+
+
+def test_a_link_that_leads_back_to_itself_ends_nothing(repository: Path) -> None:
+    (repository / "circle").symlink_to("circle")
+    (repository / "local.circle.py").symlink_to("local.circle.py")
+    (repository / ".gitignore").write_text("local*\n")
+    (repository / "own.circle.py").symlink_to("own.circle.py")
+    links = [repository / f"{name}.circle.py" for name in ("local", "own")]
+    assert ignored(repository, links) == {links[0]}
+    # What cannot be read may be ignored.
+    assert ignored(repository / "circle", [repository / "circle/a.py"]) == {repository / "circle/a.py"}
+    assert listed(repository / "circle", "unignored") == []
