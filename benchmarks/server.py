@@ -1,8 +1,9 @@
-"""Measures the server by hand: start, memory, cancelled requests.
+"""Measures the server by hand: start, memory, cancelled requests, pauses of the event loop.
 
-    python -m benchmarks.server [start] [cancel]
+    python -m benchmarks.server [start] [cancel] [pauses]
 
-Each part prints one line for each number. Run it on an idle machine; a fresh runtime directory is used.
+Each part prints one line for each number. Run it on an idle machine; a fresh runtime directory is used. A pause is the
+processor time of one callback of the event loop, so it is the same on a busy machine.
 """
 
 import os
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import parser_of, spread
-from tests.server.wire import Wire, notification, request
+from tests.server.test_loop import LINE, SENT, Message, changed, files, inserted, longest
+from tests.server.test_loop import opened as opening
+from tests.server.wire import HERE, Wire, notification, request
 
 URI = "file:///w/a.py"
 LINES = "".join(f"value_{n} = compute({n}, other={n})\n" for n in range(10_000))
@@ -100,13 +103,64 @@ def cancel() -> None:
         wire.__exit__()
 
 
+def pauses() -> None:
+    """Print the longest pause while a client deletes files, changes a text in many places and opens documents."""
+    folder = Path(tempfile.mkdtemp(prefix="dg-pauses-"))
+    deleted = files(8_000, 3)
+    for change in deleted["params"]["changes"][:3_000]:
+        path = folder / Path(change["uri"]).name
+        path.write_text(LINE * 20)
+        change["uri"] = path.as_uri()
+    measured: dict[str, list[Message]] = {
+        "8,000 deletions, 3,000 of indexed files": [deleted],
+        "20,000 changes": SENT["20,000 changes"],
+        "a key in each of 150 documents, opened while the engine loads": [
+            *(opening(LINE * 300, f"file:///w/{n}.py") for n in range(150)),
+            *(changed(2, inserted(9, 0, "y"), uri=f"file:///w/{n}.py") for n in range(150)),
+        ],
+    }
+    for number, (what, messages) in enumerate(measured.items()):
+        found = []
+        for _ in range(5):
+            with Wire(
+                [sys.executable, str(HERE / "paced.py"), "embedded" if number == 2 else "scripted"]
+            ) as wire:
+                wire.initialize(
+                    workspaceFolders=[{"uri": folder.as_uri(), "name": "w"}] if number == 0 else []
+                )
+                if number == 0:
+                    # The folder is read once a request was answered.
+                    own = (folder / "own.py").as_uri()
+                    opened(wire, "x = \n", uri=own)
+                    assert wire.ask("first", "textDocument/inlineCompletion", inline(0, 4, 1, own))["result"]
+                    rested(wire)
+                wire.ask("reset", "test/longest")
+                pause = longest(wire, *messages)
+                while number == 2 and status(wire)["state"] in ("starting", "loading"):
+                    pause = max(pause, longest(wire))
+                found.append(1000 * pause)
+            stop_all()
+        print(f"{what}: longest pause of the event loop in each of 5 servers: {spread(found)}", flush=True)
+    shutil.rmtree(folder)
+
+
+def rested(wire: Wire) -> None:
+    """Wait until the server has done nothing for three seconds."""
+    before, quiet = 0, 0
+    while quiet < 3:
+        time.sleep(1)
+        words = Path(f"/proc/{wire.process.pid}/stat").read_text().rpartition(")")[2].split()
+        spent = int(words[11]) + int(words[12])
+        quiet, before = quiet + 1 if spent - before <= 1 else 0, spent
+
+
 def stop_all() -> None:
     subprocess.run(
         [sys.executable, "-m", "dg_lsp", "engine", "stop", "--all"], capture_output=True, check=False
     )
 
 
-PARTS = {f.__name__: f for f in (start, cancel)}
+PARTS = {f.__name__: f for f in (start, cancel, pauses)}
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
