@@ -18,7 +18,8 @@ STARTS = {
     ".ts": re.compile(
         r"child_process|worker_threads|node-pty|\b(?:spawn|exec|fork|execFile)(?:Sync)?\s*\(|createTerminal|sendText|"
         r"\b\w+Execution\s*\(|executeTask|\btasks\.|\bdebug\.|openExternal|sendSequence|TransportKind\.\w+|"
-        r"\b(?:eval|Function|require|import)\s*\(|process\.(?:binding|dlopen|kill)|process\s*\[|runInTerminal"
+        r"\b(?:eval|Function|require|import)\s*\(|process\.(?:binding|dlopen|kill)|process\s*\[|runInTerminal|"
+        r"""(?<!a )\bshell["']?\s*:|windowsVerbatim"""
     ),
     ".lua": re.compile(
         r"""\bvim\s*\[\s*["']|"""
@@ -123,6 +124,7 @@ def test_a_plug_in_starts_programs_in_one_function_for_each_purpose() -> None:
         "new Function(text)",
         'process["binding"]("spawn_sync")',
         "eval(text)",
+        "{ command, args, options: { shell: true } }",
     ],
 )
 def test_each_way_of_a_plug_in_for_vs_code_is_noticed(text: str) -> None:

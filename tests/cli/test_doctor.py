@@ -5,18 +5,20 @@ import itertools
 import json
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
+import dg_lsp
 from dg_lsp.checkpoints import Measured, note_measured
-from dg_lsp.cli import doctor
+from dg_lsp.cli import doctor, engine
 from dg_lsp.cli.fetch import line_of
 from dg_lsp.cli.main import main
 from dg_lsp.engine.choice import choice
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.messages import Fill
+from dg_lsp.messages import Fill, Status
 from dg_lsp.settings import Settings
 from tests.scripts import install
 
@@ -233,6 +235,22 @@ def test_a_fill_in_this_process_is_tried_only_where_the_engine_fails(monkeypatch
         reported = json.loads(capsys.readouterr().out)
         assert [check["check"] for check in reported["checks"]][6:] == names
     assert opened == [1]
+
+
+@pytest.mark.parametrize(("package", "state"), [("0.0.1", "warn"), (dg_lsp.__version__, "ok"), ("", "ok")])
+def test_an_engine_of_another_version_is_named_with_the_fix(monkeypatch, package, state):
+    status = Status("ready", package=package, device="cpu", process=7)
+
+    async def found(*_):
+        return status, 0.1
+
+    monkeypatch.setattr(engine, "round_trip", found)
+    said = doctor.check_engine(SETTINGS)
+    assert said.state == state
+    assert (said.fix == "dg-lsp engine stop" and "dg-lsp 0.0.1" in said.found) is (state == "warn")
+    assert ("dg-lsp engine stop" in engine._words(status)) is (state == "warn")
+    # A team's server is restarted by others.
+    assert doctor.check_engine(replace(SETTINGS, engine_url="https://team.example")).state == "ok"
 
 
 def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):
