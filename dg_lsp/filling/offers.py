@@ -7,7 +7,7 @@ from dg_lsp.gaps import Edit, Gap
 from dg_lsp.messages import Fill
 from dg_lsp.source.document import LINE_END, Document
 from dg_lsp.source.language import load_language
-from dg_lsp.source.lexer import leading, line_start, newline_at
+from dg_lsp.source.lexer import is_last, leading, line_start, newline_at
 
 _DEEPER = (b"(", b"[", b"{")
 _BLANKS, _CLOSING = b" \t\f", b")]}\"'`"
@@ -117,7 +117,7 @@ def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
     step = b"\t" if b"\t" in indent else language.indent.encode()
     if line.endswith(_DEEPER) or (language.style == "indent" and line.endswith(b":")):
         indent += step
-    elif line.split(b" ")[0] in language.leaves:
+    elif language.style == "indent" and is_last(language, line, 0):
         indent = indent.removesuffix(step)
     new = newline_at(data, cursor).encode() + indent
     return replace(document, data=data[:cursor] + new + data[cursor:]), cursor + len(new)

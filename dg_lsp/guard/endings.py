@@ -9,7 +9,7 @@ from dg_lsp.messages import LISTS, Infill
 from dg_lsp.source.bodies import NO_CODE
 from dg_lsp.source.brackets import PAIRS, is_left_open, is_of_header, state_at, unpaired
 from dg_lsp.source.document import LINE_END
-from dg_lsp.source.lexer import leading, line_start, logical_lines, tokens, width
+from dg_lsp.source.lexer import leading, line_start, logical_lines, tokens, unreached, width
 
 # A line that begins so belongs to the item that begins above it at the same indentation.
 _WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
@@ -117,25 +117,27 @@ def opens_below(site: Site, text: str) -> bool:
 def end_of_item(site: Site, text: str) -> int | None:
     """Return where the item that begins in the line of the gap ends in `text`, in characters; None if it may continue.
 
-    It ends before the first line that is not deeper than its own and that does not continue it, as `else:` does; a list
-    ends before its bracket.
+    It ends before the first line that is not deeper than its own and that does not continue it, as `else:` does, and
+    before a statement that is never reached, as below a `return`; a list ends before its bracket.
     """
     data, base, end = to_bytes(text), width(leading(site.before, site.line)), 0
+    data, ended = _reached(site, data, 0)
     if _is_element(site, text):
         return next((len(data[:at].decode("utf-8")) for at in unpaired(site.language, data).closers), None)
     for number, line in enumerate(logical_lines(site.language, data, 0, len(data))):
         if number and line.width <= base and not _CONTINUES.match(data, line.start):
             return len(data[:end].decode("utf-8"))
         end = line.end
-    return None
+    return len(data.decode("utf-8")) if ended else None
 
 
 def end_of_next(site: Site, text: str, shown: int) -> int | None:
     """Return where the item ends that begins below the first `shown` characters of `text`; None if it may continue.
 
-    It is `shown` if nothing below belongs to the block of the gap's line.
+    It is `shown` if nothing below belongs to the block of the gap's line, or is reached.
     """
     above, data = to_bytes(text[:shown]), to_bytes(text)
+    data, ended = _reached(site, data, len(above))
     if data[len(above) :].strip(b" \t")[:1] not in (b"", b"\n", b"\r"):
         return shown
     first, end = None, len(above)
@@ -147,7 +149,14 @@ def end_of_next(site: Site, text: str, shown: int) -> int | None:
         elif line.width <= first.width and not _CONTINUES.match(data, line.start):
             return len(data[:end].decode("utf-8"))
         end = line.end
-    return None
+    return len(data.decode("utf-8")) if ended else None
+
+
+def _reached(site: Site, data: bytes, start: int) -> tuple[bytes, bool]:
+    """Return the text `data` up to its first statement after `start` that is never reached, and whether it has one."""
+    begun = site.before[site.line :]
+    at = unreached(site.language, begun + data, len(begun) + start)
+    return (data, False) if at is None else (data[: at - len(begun)].rstrip(), True)
 
 
 def may_continue(line: str) -> bool:

@@ -63,11 +63,11 @@ class Language:
     of a comment that ends with its line. placeholders: the neutral text of each kind of gap. regex: a slash may begin a
     regular expression. jsx: elements with text between tags may be values. nested: block comments may hold others.
     joined: a backslash at the end of a line comment takes the next line along. words: for reading and repairing broken
-    text. builtins: the names that every file may use. leaves: first words of statements behind which editors indent
-    less. macros: the text that the parser reads as blanks. rooms: the header of some function, which a block has, too,
-    and of some class. names: where names are written, by the keys of the table [names]. plain: the facts of a plain
-    language. scanner: what the grammar's scanner can hold. tree: the grammar and the query; None in a plain language
-    whose grammar is not installed.
+    text. builtins: the names that every file may use. last: the first words of statements below which nothing of their
+    block is reached. macros: the text that the parser reads as blanks. rooms: the header of some function, which a
+    block has, too, and of some class. names: where names are written, by the keys of the table [names]. plain: the
+    facts of a plain language. scanner: what the grammar's scanner can hold. tree: the grammar and the query; None in a
+    plain language whose grammar is not installed.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Language:
     placeholders: Mapping[str, str]
     words: Words
     builtins: tuple[bytes, ...]
-    leaves: tuple[bytes, ...]
+    last: tuple[bytes, ...]
     macros: Macros
     rooms: Mapping[Owner, bytes]
     names: Mapping[str, frozenset[str]]
@@ -256,7 +256,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         placeholders=facts.get("placeholders", dict.fromkeys(KINDS, "")),
         words=read_facts(Words, _inherited(facts, "repair")),
         builtins=tuple(name.encode() for name in facts.get("builtins", "").split()),
-        leaves=tuple(word.encode() for word in facts.get("leaves", ())),
+        last=tuple(word.encode() for word in facts.get("last", ())),
         macros=_macros(facts),
         rooms=dict(zip(OWNERS, (rooms["function"], rooms["class"], rooms["function"]), strict=True)),
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},

@@ -516,3 +516,29 @@ def begins_statement(language: Language, data: bytes, at: int, columns: int) -> 
     if word is None:
         return data[at : at + 1] == b"@" and data[at + 1 : at + 2].isalpha()
     return word[0] in language.words.starts or indentation(data, at) < columns
+
+
+def is_last(language: Language, data: bytes, at: int) -> bool:
+    """Return whether nothing of its block is reached below the statement that begins at `at`, such as `return`."""
+    word = _NAME.match(data, at)
+    return word is not None and word[0] in language.last
+
+
+def unreached(language: Language, data: bytes, start: int) -> int | None:
+    """Return where the first statement at or after `start` begins that the one above it, such as `return`, hides.
+
+    Both begin a line, in the same block and at the same indentation. None if each statement is reached.
+    """
+    depth, fresh, above = 0, True, None
+    for token in _tokens(language, data, 0, len(data)):
+        if token.kind in ("newline", "space", "comment"):
+            fresh = fresh or token.kind == "newline"
+            continue
+        if fresh and (above is None or depth <= above[0]):
+            place = depth, indentation(data, token.start)
+            if place == above and token.start >= start and _NAME.match(data, token.start):
+                return token.start
+            above = place if is_last(language, data, token.start) else None
+        fresh = False
+        depth += (token.kind == "open") - (token.kind == "close")
+    return None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dg_lsp.guard.endings import closed_below, end_of_item, may_continue, opens_below
+from dg_lsp.guard.endings import closed_below, end_of_item, end_of_next, may_continue, opens_below
 from dg_lsp.guard.site import site_of
 from dg_lsp.messages import Infill, Kind
 
@@ -65,6 +65,61 @@ def test_an_item_ends_before_the_first_line_that_is_no_deeper(
     site = site_of(infill(language, before))
     assert end_of_item(site, item + more) == len(item)
     assert end_of_item(site, item) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "item", "more"),
+    [
+        ("python", PYTHON, "if x:\n        return g(\n            1,\n        )", "\n        h()"),
+        ("python", PYTHON, "for x in y:\n        # a\n        continue", "\n\n        # b\n        h()"),
+        ("go", GO, "if x {\n\t\treturn A{\n\t\t\t1,\n\t\t}", "\n\t\th()\n\t}"),
+        ("typescript", "{\n  ", "f(() => {\n    throw new E();", "\n    h();\n  })"),
+        ("c", "void f() {\n  ", "while (x) {\n    break;", "\n    h();\n  }"),
+    ],
+)
+def test_an_item_ends_before_a_statement_that_is_never_reached(
+    language: str, before: str, item: str, more: str
+) -> None:
+    site = site_of(infill(language, before))
+    end = end_of_item(site, item + more)
+    assert end is not None and (item + more)[:end].rstrip() in (item, item + "\n\n        # b")
+    assert end_of_item(site, item) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "item"),
+    [
+        ("python", PYTHON, "if x:\n        return 1\n    else:\n        h()"),
+        ("go", GO, "if x {\n\t\treturn 1\n\t}\n\th()\n"),
+        ("go", GO, "switch x {\n\tcase 1:\n\t\treturn 1\n\tcase 2:\n\t\tbreak\n\t}"),
+        ("typescript", "{\n  ", "return a\n    .then(b)\n    .then(c);"),
+        ("typescript", "{\n  ", "returned = a\n  h();"),
+    ],
+)
+def test_a_statement_of_another_block_is_reached(language: str, before: str, item: str) -> None:
+    site = site_of(infill(language, before))
+    assert end_of_item(site, item) in (None, len("if x {\n\t\treturn 1\n\t}"), len("returned = a"))
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "shown"),
+    [
+        ("python", PYTHON, "return 1"),
+        ("python", PYTHON + "return ", "g(1)"),
+        ("python", "def f():\n    if x:\n        ", "raise A"),
+        ("go", GO + "return ", "nil, err"),
+        ("rust", "fn f() {\n    ", "break;"),
+    ],
+)
+def test_nothing_follows_a_shown_statement_that_ends_its_block(
+    language: str, before: str, shown: str
+) -> None:
+    site, indent = site_of(infill(language, before)), before[before.rindex("\n") + 1 :]
+    indent = indent[: len(indent) - len(indent.lstrip())]
+    more = f"\n{indent}h()\n"
+    assert end_of_next(site, shown + more, len(shown)) == len(shown)
+    free = site_of(infill(language, before.removesuffix("return ")))
+    assert end_of_next(free, "x = 1" + more + f"{indent}i()\n", len("x = 1")) != len("x = 1")
 
 
 def test_a_list_ends_before_its_bracket() -> None:
