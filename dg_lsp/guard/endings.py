@@ -35,7 +35,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         return
     # 1.
     if LINE_END.search(text) and opens_below(site, text):
-        yield closed_below(request, text).removeprefix(text.rstrip())
+        yield (closed_below(request, text) or "").removeprefix(text.rstrip())
     below, body = newline_of(request) + request.indent, language.placeholders["block"]
     opened = [at for at in reversed(state.opened) if at >= site.line]
     own = sum(at >= len(site.before) for at in opened)
@@ -165,19 +165,19 @@ def may_continue(line: str) -> bool:
     return any(word.startswith(bare) for word in _WORDS)
 
 
-def closed_below(request: Infill, text: str) -> str:
+def closed_below(request: Infill, text: str) -> str | None:
     """Return whole lines `text` with closers of the blocks that they and the line of the gap leave open.
 
-    Each is on a line of its own, indented like the line of its opener: `}` below `if a {`. `text` is returned as it is
-    if it ends within a call, a list, a string or a comment, which is half a statement.
+    Each is on a line of its own, indented like the line of its opener: `}` below `if a {`. None if the lines end within
+    a call, a list, a string or a comment, which is half a statement.
     """
     site = site_of(request)
     data = to_bytes(request.prefix + text)
     state, newline = state_at(site.language, data, len(data)), newline_of(request)
     own = sorted((at for at in state.opened if at >= site.line), reverse=True)
     is_block = site.language.style == "brace" and data[own[0] : own[0] + 1] == b"{" if own else True
-    if state.string or state.comment or not is_block or text.rstrip().endswith(","):
-        return text
+    if state.string or state.comment or not is_block or (own and text.rstrip().endswith(",")):
+        return None
     found, last = text.rstrip(), -1
     for at in own:
         closer, line = PAIRS[data[at : at + 1]].decode(), line_start(data, at)

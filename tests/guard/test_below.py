@@ -155,10 +155,14 @@ def test_a_begun_word_may_continue_with_the_item() -> None:
         ("typescript", "{\n  ", "f(a, () => {\n    g();", "f(a, () => {\n    g();\n  })"),
         ("python", PYTHON, "if x:\n        g()", "if x:\n        g()"),
         # Half a call or a list is no statement.
-        ("go", GO, "g(\n\t\ta,", "g(\n\t\ta,"),
-        ("python", PYTHON, "x = {\n        1,", "x = {\n        1,"),
-        ("typescript", "{\n  ", "f({\n    a: 1,", "f({\n    a: 1,"),
+        ("go", GO, "g(\n\t\ta,", None),
+        ("go", GO + "x := g(", "\n\t\ta,", None),
+        ("python", PYTHON, "x = {\n        1,", None),
+        ("typescript", "{\n  ", "f({\n    a: 1,", None),
+        ("python", PYTHON + "g(\n        ", "a,\n        b,", "a,\n        b,"),
     ],
 )
-def test_blocks_are_closed_on_lines_of_their_own(language: str, before: str, text: str, closed: str) -> None:
+def test_blocks_are_closed_on_lines_of_their_own(
+    language: str, before: str, text: str, closed: str | None
+) -> None:
     assert closed_below(infill(language, before), text) == closed

@@ -7,7 +7,7 @@ import pytest
 
 from dg_lsp.messages import Infill
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.sources.below import NOTHING
+from dg_lsp.model.sources.below import NOTHING, Lines, _shown
 from tests.model.test_fim import ABOVE, SUFFIX, filled, knowing, knows, model  # noqa: F401
 
 SHOWN = "x = half(r)"
@@ -75,3 +75,18 @@ def test_a_text_says_whether_it_may_grow(knowing: Checkpoint) -> None:  # noqa: 
     knows(knowing, request, SHOWN)
     assert filled(knowing, request).grows
     assert math.isclose(filled(knowing, asked(SHOWN)).chance or 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "text"),
+    [
+        ("python", "def f():\n    item = Item(", "\n        a,\n        b,\n"),
+        ("python", "def f():\n    ", "item = Item(\n        a,\n        b,\n"),
+        ("go", "package a\n\nfunc f() {\n\titem := Item", "{\n\t\tA: 1,\n\t\tB: 2,\n"),
+        ("typescript", "function f() {\n  ", "g([\n    1,\n    2,\n"),
+    ],
+)
+def test_half_a_call_or_a_list_is_never_shown(language: str, before: str, text: str) -> None:
+    request = Infill(before, "\n", language, "statement" if before.endswith("  ") else "rest_of_line")
+    cut = Lines(text, ((len(text), 0.0),), whole=False)
+    assert not list(_shown(request, cut, math.inf))

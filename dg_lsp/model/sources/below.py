@@ -269,12 +269,14 @@ def _shown(request: Infill, written: Lines, most: float) -> Iterator[tuple[Fill,
         nats = written.unlikely(end)
         if nats > most:
             continue
-        closed = closed_below(request, written.text[:end])
-        fill = fitted(request, closed)
+        text, cut = written.text[:end], end != ends[0] or not written.whole
+        closed = closed_below(request, text)
+        if closed is None and cut:
+            continue
+        fill = fitted(request, closed or text)
         if not fill.refusal:
-            cut = end != ends[0] or not written.whole
             # Below closers that were added nothing of the item can follow.
-            yield replace(fill, shortened=cut, grows=not cut or closed == written.text[:end]), nats
+            yield replace(fill, shortened=cut, grows=not cut or closed == text), nats
 
 
 def _repeats(lines: Sequence[str]) -> bool:
