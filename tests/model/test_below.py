@@ -7,6 +7,8 @@ import pytest
 
 from dg_lsp.messages import Infill
 from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import Clock
+from dg_lsp.model.sources import below
 from dg_lsp.model.sources.below import NOTHING, Lines, _shown
 from tests.model.test_fim import ABOVE, SUFFIX, filled, knowing, knows, model  # noqa: F401
 
@@ -90,3 +92,31 @@ def test_half_a_call_or_a_list_is_never_shown(language: str, before: str, text: 
     request = Infill(before, "\n", language, "statement" if before.endswith("  ") else "rest_of_line")
     cut = Lines(text, ((len(text), 0.0),), whole=False)
     assert not list(_shown(request, cut, math.inf))
+
+
+@pytest.mark.parametrize(
+    ("before", "truth", "wanted"),
+    [
+        ("package a\n\nfunc half(r int) int {\n\tif ", "r > 1 {\n\t\treturn 1\n\t}", 3),
+        (ABOVE + "    if ", "r:\n        return x", 1),
+    ],
+)
+def test_a_block_that_would_be_empty_at_the_deadline_is_waited_for(
+    knowing: Checkpoint,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    truth: str,
+    wanted: int,
+) -> None:
+    go = before.startswith("package")
+    request = Infill(
+        before, "\n}\n" if go else SUFFIX, "go" if go else "python", "rest_of_line", deadline=60.0
+    )
+    request = replace(request, indent="\t" if go else "    ")
+    knows(knowing, request, truth)
+    over, rated = list[bool](), below.chances
+    # The deadline passes once the first line is written.
+    monkeypatch.setattr(below, "chances", lambda *given: over.append(True) or rated(*given))
+    monkeypatch.setattr(Clock, "has_room", lambda *_: not over)
+    monkeypatch.setattr(Clock, "is_hopeless", lambda *_: False)
+    assert filled(knowing, request).text == "\n".join(truth.split("\n")[:wanted])

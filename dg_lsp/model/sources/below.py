@@ -55,7 +55,7 @@ def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list
         opens = opens_below(site_of(request), one.text)
         if chance < request.confidence or not (opens or request.alternatives > 1):
             break
-        if opens and (not task.clock.is_over() or checked(request, one).refusal):
+        if opens and not (task.clock.is_over() and _stands_alone(request, one)):
             most = _most(request, chance)
             written = yield from write_below(task, one, most)
             texts[number] = _with_lines(request, one, written, most)
@@ -119,7 +119,7 @@ class _Bounds:
     """The bounds of the lines below a text.
 
     end: returns where a text ends, in characters; None if it may continue. most: how unlikely the lines may be, in
-    nats. lines: line ends of the text at most. needed: the text cannot be shown without the lines.
+    nats. lines: line ends of the text at most. needed: the text is half a statement without the lines.
     """
 
     end: Callable[[str], int | None]
@@ -132,10 +132,10 @@ def write_below(task: Task, one: Candidate, most: float = math.inf) -> Generator
     """Write the likeliest lines below the candidate `one`, token by token; yield a Draft before each.
 
     Nothing more is written once the lines are less likely than `most` nats. The deadline ends them where `one` can be
-    shown without them; else some are waited for.
+    shown as it is; else some are waited for.
     """
     end = partial(end_of_item, site_of(task.request))
-    bounds = _Bounds(end, most, needed=bool(checked(task.request, one).refusal))
+    bounds = _Bounds(end, most, needed=not _stands_alone(task.request, one))
     return _write(task, one.text.rstrip() + newline_of(task.request), bounds)
 
 
@@ -247,6 +247,12 @@ class _Below:
     def result(self, rows: Sequence[Row]) -> Lines:  # noqa: ARG002
         """Return the lines."""
         return Lines(self.text or self.begun, tuple(self.nats), self.whole)
+
+
+def _stands_alone(request: Infill, one: Candidate) -> bool:
+    """Return whether `one` can be shown as it is: `if a:`, but not `if a {`, which becomes an empty block."""
+    fill = checked(request, one)
+    return not fill.refusal and fill.text.rstrip() == one.text.rstrip()
 
 
 def _with_lines(request: Infill, one: Candidate, written: Lines, most: float) -> Candidate:
