@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -115,8 +116,12 @@ def test_a_block_that_would_be_empty_at_the_deadline_is_waited_for(
     request = replace(request, indent="\t" if go else "    ")
     knows(knowing, request, truth)
     over, rated = list[bool](), below.chances
-    # The deadline passes once the first line is written.
-    monkeypatch.setattr(below, "chances", lambda *given: over.append(True) or rated(*given))
+
+    def chances(*given: Any) -> Any:
+        over.append(True)  # the deadline passes once the first line is written
+        return rated(*given)
+
+    monkeypatch.setattr(below, "chances", chances)
     monkeypatch.setattr(Clock, "has_room", lambda *_: not over)
     monkeypatch.setattr(Clock, "is_hopeless", lambda *_: False)
     assert filled(knowing, request).text == "\n".join(truth.split("\n")[:wanted])
