@@ -87,6 +87,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 PROMPTS = {
     "Qwen2.5-Coder, Qwen3-Coder": "<|fim_prefix|>{above}<|fim_suffix|>{suffix}<|fim_middle|>{head}",
     "CodeGemma": "<bos><|fim_prefix|>{above}<|fim_suffix|>{suffix}<|fim_middle|>{head}",
+    "Granite 4": "<|fim_prefix|>{above}<|fim_suffix|>{suffix}<|fim_middle|>{head}",
     "StarCoder2": "<fim_prefix>{above}<fim_suffix>{suffix}<fim_middle>{head}",
     "StarCoder, Granite": "<fim_prefix>{above}<fim_suffix>{suffix}<fim_middle>{head}",
     "DeepSeek-Coder": "<bos><｜fim▁begin｜>{above}<｜fim▁hole｜>{suffix}<｜fim▁end｜>{head}",

@@ -24,6 +24,7 @@ from dg_lsp.model.networks.causal import keeps_text, read_network, read_tokenize
 from dg_lsp.model.networks.eight import Beside, Eight
 from dg_lsp.model.networks.gguf_causal import Rows, load_gguf
 from dg_lsp.model.networks.gguf_file import read_gguf
+from dg_lsp.model.networks.layouts import LAYOUTS
 from dg_lsp.model.networks.loading import load_network
 from dg_lsp.model.networks.quantized import QuantizedLinear
 from dg_lsp.model.networks.stacks import Packed
@@ -122,7 +123,7 @@ def same_values(opened: Any, bits: int) -> Any:
     """transformers' network in fp32 with the values that matrices in few bits hold."""
     reference = read_network(opened.path, dtype=torch.float32).eval()
     for stored in opened.tensors.values():
-        name, _, own = gguf_causal._name_of(stored.name).rpartition(".")
+        name, _, own = gguf_causal._name_of(stored.name, LAYOUTS["qwen2"].parts).rpartition(".")
         if own != "weight" or not isinstance(reference.get_submodule(name), torch.nn.Linear):
             continue
         raw = opened.read(stored)

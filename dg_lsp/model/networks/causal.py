@@ -1,4 +1,4 @@
-"""Causal networks behind the seam for networks: transformers' own Llama, Qwen2 and Mistral, without a conversion."""
+"""Causal networks behind the seam for networks: transformers' own, without a conversion."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,10 +14,12 @@ from transformers.masking_utils import create_causal_mask, create_sliding_window
 from dg_lsp.model.cache import CHUNK, windows_of
 from dg_lsp.model.networks.base import added
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
+from dg_lsp.model.networks.gguf_tokens import tokenizer_of
 from dg_lsp.source.budget import BOT, current
 from dg_lsp.source.reasons import OutOfTime
 
-FAMILY = ("llama", "qwen2", "mistral")
+FAMILY = ("llama", "qwen2", "mistral")  # which `dg-lsp import` converts
+CAUSAL = (*FAMILY, "qwen3", "qwen3_moe", "granite", "starcoder2", "gemma", "gemma3_text")
 _LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
 # What a tokenizer must give back unchanged.
 _TEXTS = (
@@ -56,6 +58,8 @@ class Causal(torch.nn.Module):
         """
         model, windows = self.network.model, windows_of(self.text_config)
         states = model.embed_tokens(torch.tensor([tokens], device=self.device))
+        if (multiplier := getattr(model, "embedding_multiplier", None)) is not None:
+            states = states * multiplier
         start = cache.get_seq_length()
         positions = torch.arange(start, start + len(tokens), device=self.device)[None]
         masks = {
@@ -68,7 +72,8 @@ class Causal(torch.nn.Module):
             )
             for window in {*windows}
         }
-        turned = model.rotary_emb(states, positions)
+        kinds = self._rotaries()
+        turned = {kind: model.rotary_emb(states, positions, *filter(None, (kind,))) for kind in {*kinds}}
         for number, (layer, window) in enumerate(zip(model.layers, windows, strict=True)):
             if number and len(tokens) * number % CHUNK < len(tokens):
                 yield
@@ -78,8 +83,15 @@ class Causal(torch.nn.Module):
                 position_ids=positions,
                 past_key_values=cache,
                 use_cache=True,
-                position_embeddings=turned,
+                position_embeddings=turned[kinds[number]],
             )
+
+    def _rotaries(self) -> list[str | None]:
+        """The kind of each layer where kinds have rotary embeddings of their own, else None for each."""
+        config = self.text_config
+        kinds: list[str] = getattr(config, "layer_types", None) or []
+        own = bool(kinds) and {*kinds} <= config.rope_parameters.keys()
+        return [*kinds] if own else [None] * config.num_hidden_layers
 
     def read(
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
@@ -103,7 +115,8 @@ class Causal(torch.nn.Module):
     def logits(self, states: Tensor) -> Tensor:
         """Return the logits in fp32."""
         logits: Tensor = self.network.lm_head(states).float()
-        return logits
+        scale = getattr(self.text_config, "logits_scaling", 1.0)
+        return logits if scale == 1.0 else logits / scale
 
     def trial(self, tokens: Tensor) -> Tensor:
         """Return the logits of a whole pass over `tokens` [1, tokens]."""
@@ -143,34 +156,17 @@ def read_network(path: Path, **options: Any) -> Any:
 def read_tokenizer(source: Path | GgufFile) -> Tokenizer:
     """The tokenizer of the network in `source`, a folder or a GGUF file; that of a GGUF file is made of its header.
 
-    transformers does that. Tokens that the header calls control tokens, such as `<|fim_prefix|>`, are special tokens.
+    Tokens that the header calls control tokens, such as `<|fim_prefix|>`, are special tokens.
     """
     opened = read_gguf(source) if isinstance(source, Path) and source.suffix == GGUF else source
     if isinstance(opened, GgufFile):
-        tokenizer = _tokenizer_of(opened)
+        tokenizer = tokenizer_of(opened)
     elif (opened / "tokenizer.json").is_file():
         tokenizer = Tokenizer.from_file(str(opened / "tokenizer.json"))
     else:
         tokenizer = AutoTokenizer.from_pretrained(where_of(opened)[0], **_LOCAL).backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer
-
-
-def _tokenizer_of(opened: GgufFile) -> Tokenizer:
-    """The tokenizer that the header of `opened` describes."""
-    try:
-        from transformers.integrations.gguf import (  # noqa: PLC0415 - not in every version
-            GGUF_TOKENIZER_MAPPING,
-            convert_gguf_tokenizer,
-        )
-    except ImportError:  # reads the header again, which takes seconds
-        name, where = where_of(opened.path)
-        return AutoTokenizer.from_pretrained(name, **where).backend_tokenizer
-    names = GGUF_TOKENIZER_MAPPING["tokenizer"].items()
-    known = {theirs: opened.fields.get(f"tokenizer.{own}") for own, theirs in names}
-    given = {name: value for name, value in known.items() if value is not None}
-    tokenizer: Tokenizer = convert_gguf_tokenizer(opened.architecture, given)[0]
     return tokenizer
 
 

@@ -1,7 +1,8 @@
-"""The layers of transformers' Llama and Qwen2 with few operations each: matrices that read the same states are joined.
+"""Layers of transformers with few operations each: matrices that read the same states are joined.
 
-Where matrices are in few bits on a CPU, a token read alone would spend a fifth of its time in small operations
-(docs/research/speed-and-memory.md). Knows transformers' modules and cache protocol.
+They are those of Llama, Qwen2, Qwen3, whose heads have norms, and Granite; experts stay as they are. Where matrices are
+in few bits on a CPU, a token read alone would spend a fifth of its time in small operations (docs/research/speed-and-
+memory.md). Knows transformers' modules and cache protocol.
 """
 
 from collections.abc import Sequence
@@ -21,13 +22,15 @@ _BLOCK = 64  # outputs that are packed together
 
 
 def join_layers(model: Any) -> None:
-    """Put the modules below in the place of those of `model`, a Llama or Qwen2 of transformers on a CPU."""
+    """Put the modules below in the place of those of `model`, such as a Llama of transformers, on a CPU."""
     model.rotary_emb = Rotary(model.rotary_emb)
     model.norm = Norm(model.norm)
     for layer in model.layers:
         layer.input_layernorm = Norm(layer.input_layernorm)
         layer.post_attention_layernorm = Norm(layer.post_attention_layernorm)
-        layer.self_attn, layer.mlp = Attention(layer.self_attn), GatedUnit(layer.mlp)
+        layer.self_attn = Attention(layer.self_attn)
+        if hasattr(layer.mlp, "gate_proj"):
+            layer.mlp = GatedUnit(layer.mlp)
 
 
 class Joined(Module):
@@ -101,6 +104,8 @@ class Attention(Module):
         self.size, self.number = attention.head_dim, attention.layer_idx
         self.heads, self.groups, _ = (linear.out_features // self.size for linear in linears)
         self.options = {"scaling": attention.scaling, "dropout": 0.0}
+        norms = (getattr(attention, name, None) for name in ("q_norm", "k_norm"))
+        self.norms = torch.nn.ModuleList(Norm(norm) for norm in norms if norm is not None)
         # For transformers' function.
         self.num_key_value_groups, self.is_causal = self.heads // self.groups, True
 
@@ -115,6 +120,9 @@ class Attention(Module):
         """Return the new states of `hidden_states` [rows, slots, hidden], as transformers' class does."""
         found = self.joined(hidden_states).unflatten(-1, (-1, self.size))
         whole, value = found.split([self.heads + self.groups, self.groups], 2)
+        if self.norms:
+            parts = whole.split([self.heads, self.groups], 2)
+            whole = torch.cat([norm(part) for norm, part in zip(self.norms, parts, strict=True)], 2)
         whole = _turned(whole, *position_embeddings)
         query, key = whole.transpose(1, 2).split([self.heads, self.groups], 1)
         key, value = past_key_values.update(key, value.transpose(1, 2), self.number)

@@ -14,10 +14,11 @@ from transformers.utils import logging
 
 from dg_lsp.checkpoints import FETCH_AGAIN, CheckpointError, read_json
 from dg_lsp.model.networks.attention import GROUPED
-from dg_lsp.model.networks.causal import FAMILY, Causal, read_network
+from dg_lsp.model.networks.causal import CAUSAL, Causal, read_network
 from dg_lsp.model.networks.gemma import DiffusionGemma
 from dg_lsp.model.networks.gguf_causal import load_gguf
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
+from dg_lsp.model.networks.layouts import LAYOUTS
 from dg_lsp.model.networks.lean import without_compiler
 from dg_lsp.model.networks.norms import fuse_norms
 from dg_lsp.model.networks.replay import enable
@@ -141,13 +142,19 @@ def kind_of(source: Source) -> str:
     if isinstance(source, Path):
         source = open_source(source)
     if isinstance(source, Path):
-        kind, where = read_json(source / "config.json").get("model_type"), source
+        kind, where, kinds = (
+            read_json(source / "config.json").get("model_type"),
+            source,
+            {n: n for n in NETWORKS},
+        )
     else:
-        kind, where = source.architecture.replace("-", "_"), source.path
-    if not isinstance(kind, str) or kind not in NETWORKS:
-        known = ", ".join(NETWORKS)
+        kind, where = source.architecture, source.path
+        kinds = {kind.replace("_", "-"): kind for kind in NETWORKS if kind not in CAUSAL}
+        kinds |= {name: layout.kind for name, layout in LAYOUTS.items()}
+    if not isinstance(kind, str) or kind not in kinds:
+        known = ", ".join(kinds)
         raise CheckpointError(f"{where} holds a {kind!r} model, and only {known} can be run; {FETCH_AGAIN}")
-    return kind
+    return kinds[kind]
 
 
 def _load_gemma(path: Source, device: str, _: int) -> Any:
@@ -213,7 +220,7 @@ def _refuse_faults(path: Path, info: Mapping[str, Any]) -> None:
 # entry here.
 NETWORKS: dict[str, Callable[[Source, str, int], Any]] = {
     "diffusion_gemma": _load_gemma,
-    **dict.fromkeys(FAMILY, _load_causal),
+    **dict.fromkeys(CAUSAL, _load_causal),
 }
 
 

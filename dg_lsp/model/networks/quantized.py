@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dg_lsp.model.networks.eight import Beside, Eight
-from dg_lsp.model.networks.stacks import Float4, Packed
+from dg_lsp.model.networks.stacks import Float4, Packed, SideBySide
 
 _AT_ONCE = 1024  # tokens that experts are computed for together: some 250 MB at the released shape
 
@@ -29,10 +29,10 @@ class QuantizedLinear(torch.nn.Module):
 
 
 class QuantizedExperts(torch.nn.Module):
-    """A stack of experts with the call of `DiffusionGemmaTextExperts` (transformers), its matrices in few bits."""
+    """A stack of experts with the call of transformers' own, such as `Qwen3MoeExperts`, its matrices in few bits."""
 
     def __init__(
-        self, gate_up: Packed | Float4, down: Packed | Float4, act: Callable[[Tensor], Tensor]
+        self, gate_up: Packed | Float4 | SideBySide, down: Packed | Float4, act: Callable[[Tensor], Tensor]
     ) -> None:
         super().__init__()
         self.gate_up, self.down, self.act = gate_up, down, act

@@ -203,6 +203,22 @@ class Packed(torch.nn.Module):
         return sum(buffer.nbytes for buffer in self.buffers())
 
 
+class SideBySide(torch.nn.Module):
+    """Two stacks of as many matrices that read the same states, as one with the outputs of both in turn."""
+
+    def __init__(self, first: Packed, second: Packed) -> None:
+        super().__init__()
+        self.first, self.second, self.count = first, second, first.count
+
+    def forward(self, states: Tensor, counts: Tensor, tiles: Tiles | None = None) -> Tensor:
+        """The products of bf16 `states` [rows, inputs], sorted by matrix, int `counts` [matrices] rows of each."""
+        return torch.cat([stack(states, counts, tiles) for stack in (self.first, self.second)], -1)
+
+    def tiles(self, states: Tensor, counts: Tensor) -> Tiles | None:
+        """The tiles of `states`, which are the same for both."""
+        return self.first.tiles(states, counts)
+
+
 def product_in_few_sizes(states: Tensor, matrix: Tensor) -> Tensor:
     """The product of `states` [rows, inputs], filled up with rows of zeros to parts of `_SIZES`, with a matrix."""
     rest = len(states) % _SIZES[-1]

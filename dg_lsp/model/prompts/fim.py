@@ -50,7 +50,11 @@ class Family:
         return tuple(filter(None, (self.prefix, self.suffix, self.middle, self.mark)))
 
 
-# A tokenizer is of the first family of which it has the needed tokens.
+# A tokenizer is of the first family of which it has the needed tokens. Each is the family's own published prompt:
+# QwenLM/Qwen2.5-Coder's README ("File-Level Code Completion"); ai.google.dev/gemma/docs/codegemma/prompt-structure;
+# StarCoder2's report (arXiv:2402.19173, section 5.2); StarCoder's card; the tokenizer_config.json of ibm-granite's 3.x
+# and 4.x; deepseek-ai/DeepSeek-Coder's README ("Code Insertion"); mistralai/cookbook, concept-deep-dive/tokenization,
+# whose prefix begins with a blank that SentencePiece adds and we do not.
 FAMILIES = {
     "Qwen2.5-Coder, Qwen3-Coder": Family(
         "<|fim_prefix|>",
@@ -67,6 +71,13 @@ FAMILIES = {
         mark="<|file_separator|>",
         begins=True,
     ),
+    "Granite 4": Family(
+        "<|fim_prefix|>",
+        "<|fim_suffix|>",
+        "<|fim_middle|>",
+        ("<|end_of_text|>", "<|fim_pad|>", "<|filename|>", "<|reponame|>"),
+        mark="<|reponame|>",
+    ),
     "StarCoder2": Family(
         "<fim_prefix>",
         "<fim_suffix>",
@@ -75,7 +86,7 @@ FAMILIES = {
         "<file_sep>",
     ),
     "StarCoder, Granite": Family(
-        "<fim_prefix>", "<fim_suffix>", "<fim_middle>", ("<|endoftext|>", "<fim_pad>")
+        "<fim_prefix>", "<fim_suffix>", "<fim_middle>", ("<|endoftext|>", "<|end_of_text|>", "<fim_pad>")
     ),
     "DeepSeek-Coder": Family(
         "<｜fim▁begin｜>",
