@@ -82,7 +82,8 @@ class Infill:
     `rated`: nothing is written; the Fill has the likelihood of each of these texts as that of the gap. `unimported`,
     for a gap in an import: names that the file uses and nothing defines or imports, of which the text probably has one.
     `shown`: a text for the gap that is shown already and right with the probability `chance`; the Fill begins with it,
-    and has the item below it.
+    and has the item below it. `soon`: the first lines of a text are wanted as soon as they can be shown and grow; what
+    belongs below them is requested afterwards.
     """
 
     prefix: str
@@ -110,6 +111,7 @@ class Infill:
     unimported: tuple[str, ...] = ()
     shown: str = ""
     chance: float = 1.0
+    soon: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class FillOptions:
     candidates and no definitions are sent. like: a text of the fill's length, for measurements. show: called
     with each Draft. above: text that is read before the document's own, such as that of the cells above one of a
     notebook. edited: other open documents with their recent edits, the one used last at the end, for a model that
-    reads these.
+    reads these. soon: the first lines of a text are wanted as soon as they can be shown and grow.
     """
 
     alternatives: int = 1
@@ -56,6 +56,7 @@ class FillOptions:
     show: Callable[[Draft], None] = lambda _: None
     above: bytes = b""
     edited: tuple[Edited, ...] = ()
+    soon: bool = False
 
 
 ONE = FillOptions()
@@ -134,6 +135,7 @@ def prepare(
         context=context.pieces,
         unimported=unimported(document, gap),
         confidence=settings.confidence if options.priority in ("ghost", "ahead") else 0.0,
+        soon=options.soon,
     )
     # 4.
     return leaving(request, settings), tuple(dict.fromkeys((*found.uris, *context.uris)))

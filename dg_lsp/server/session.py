@@ -22,7 +22,7 @@ from dg_lsp.filling.growth import grow
 from dg_lsp.filling.offers import Offer, offer_of
 from dg_lsp.gaps import Gap
 from dg_lsp.guard import doubt
-from dg_lsp.messages import Draft, Priority, Status
+from dg_lsp.messages import Status
 from dg_lsp.server.ahead import Ahead
 from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
@@ -114,21 +114,15 @@ class Session:
                 self._stop_requests()
         return wrong
 
-    async def fill(
-        self,
-        document: Document,
-        gap: Gap,
-        settings: Settings,
-        show: Callable[[Draft], None],
-        priority: Priority,
-    ) -> Outcome:
-        """Fill `gap`, and keep the fill as an offer; `show` is called with each Draft. Cancelling closes the stream.
+    async def fill(self, document: Document, gap: Gap, settings: Settings, wanted: FillOptions) -> Outcome:
+        """Fill `gap` with the options `wanted` and those of the session, and keep the fill as an offer.
 
-        Ghost text that `settings.confidence` keeps from being shown is not kept.
+        Cancelling closes the stream. Ghost text that `settings.confidence` keeps from being shown is not kept.
         """
+        priority = wanted.priority
         if priority not in ("ghost", "ahead"):
             self.ahead.stop_unasked()
-        options = replace(await self.fill_options(document, settings, priority), show=show)
+        options = await self.fill_options(document, settings, wanted)
         began = time.monotonic()
         door = self.door(document, settings)
         outcome = await fill_gap(door, document, gap, settings, options)
@@ -151,14 +145,14 @@ class Session:
 
         Cancelling closes the stream.
         """
-        options = await self.fill_options(document, settings, "ahead")
+        options = await self.fill_options(document, settings, FillOptions(priority="ahead", soon=True))
         outcome = await grow(self.door(document, settings), offer, document, settings, options)
         if longer := offer_of(document, outcome):
             self.offers.keep(longer)
         return longer is not None
 
-    async def fill_options(self, document: Document, settings: Settings, priority: Priority) -> FillOptions:
-        """Return the options of a fill of `document`: with other files, unless the setting related is off.
+    async def fill_options(self, document: Document, settings: Settings, wanted: FillOptions) -> FillOptions:
+        """Return `wanted` for a fill of `document`: with other files, unless the setting related is off.
 
         The text above a cell of a notebook is that of the cells above it.
         """
@@ -166,7 +160,7 @@ class Session:
         index = await workspace.project.index_for(document) if settings.related else None
         edited = workspace.edited_beside(document) if settings.related and sees_both_sides(settings) else ()
         above = workspace.above(document)
-        return FillOptions(settings.alternatives, priority, index, above=above, edited=edited)
+        return replace(wanted, alternatives=settings.alternatives, index=index, above=above, edited=edited)
 
     async def newest(self, uri: str, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of `work`, ghost text for the document `uri`; cancel older ghost text work on it."""

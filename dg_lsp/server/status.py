@@ -14,6 +14,7 @@ from dg_lsp.engine.client import name_of_state
 from dg_lsp.messages import Status
 
 _EVERY = 0.1  # seconds between two notifications about the last request
+_BETWEEN = 0.3  # seconds in which a client that shows a longer text asks again, so that more is written
 # The fields that stay true of an engine whatever it does.
 _LASTING = (
     *("checkpoint", "digest", "device", "milliseconds", "steps"),
@@ -55,6 +56,7 @@ class StatusBoard:
         self.checkpoint = checkpoint
         self._timer: asyncio.TimerHandle | None = None
         self._sent = 0.0
+        self._growing = 0
         self.engine: Status | None = None
         self.last: Last | None = None
 
@@ -82,9 +84,18 @@ class StatusBoard:
     def record(self, last: Last) -> None:
         """Keep the result of a request and send it: at once, or 0.1 seconds after the last notification."""
         self.last = last
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(self._sent + _EVERY, loop.time()), self._send_now)
+        self._send_soon()
+
+    @contextmanager
+    def growing(self) -> Iterator[None]:
+        """Say that more is coming below the ghost text that is shown, while the block runs."""
+        self._growing += 1
+        self._send_soon()
+        try:
+            yield
+        finally:
+            self._growing -= 1
+            self._send_soon(_BETWEEN)
 
     def payload(self, found: Status | None, off: str = "") -> dict[str, Any]:
         """Return the object for the client.
@@ -101,7 +112,7 @@ class StatusBoard:
         last = asdict(self.last) if self.last else None
         fields = asdict(status or Status("ready", checkpoint=self.checkpoint))
         own = {"state": state, "name": name, "why": why, "version": dg_lsp.__version__, "last": last}
-        return {**fields, **own, "use": self._use()}
+        return {**fields, **own, "growing": self._growing > 0, "use": self._use()}
 
     def _completed(self, status: Status) -> Status:
         """Return `status` with the lasting fields of the same engine, which a change of its state leaves out."""
@@ -111,6 +122,12 @@ class StatusBoard:
         return replace(
             status, **{n: getattr(known, n) for n in _LASTING if not getattr(status, n) and getattr(known, n)}
         )
+
+    def _send_soon(self, pause: float = 0.0) -> None:
+        """Send the newest status after `pause` seconds, and at most every _EVERY seconds."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(self._sent + _EVERY, loop.time() + pause), self._send_now)
 
     def _send_now(self) -> None:
         """Send the newest status, with everything that a timer would send later."""

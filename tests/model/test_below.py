@@ -125,3 +125,61 @@ def test_a_block_that_would_be_empty_at_the_deadline_is_waited_for(
     monkeypatch.setattr(Clock, "has_room", lambda *_: not over)
     monkeypatch.setattr(Clock, "is_hopeless", lambda *_: False)
     assert filled(knowing, request).text == "\n".join(truth.split("\n")[:wanted])
+
+
+@pytest.mark.parametrize(
+    ("soon", "further"),
+    [
+        ("if r:\n        half(x)", "\n        half(r)\n    return x"),
+        ("if r:\n        # half\n        half(r)", "\n        half(x)\n    return x"),
+        ("for x in r:\n        if x:\n            half(x)", "\n        half(r)"),
+        ("if r:\n        x = half(\n            r\n        )", "\n        half(x)"),
+        ("if r:\n        half(x)", "\n    else:\n        half(r)"),
+        ("x = half(r)", ""),
+        ("half(\n        r,\n    )", ""),
+    ],
+)
+def test_a_block_is_shown_as_soon_as_it_can_be_and_grows_to_what_it_is_without(
+    knowing: Checkpoint,  # noqa: F811
+    soon: str,
+    further: str,
+) -> None:
+    whole = Infill(ABOVE + "    ", SUFFIX, "python", "statement", indent="    ", alternatives=1)
+    request = replace(whole, soon=True)
+    knows(knowing, request, soon + further)
+    found = filled(knowing, request)
+    assert found.text == soon and found.grows
+    text, all_of_it = found.text, filled(knowing, whole).text
+    while text != all_of_it:
+        longer = filled(knowing, replace(request, shown=text)).text
+        assert longer.startswith(text) and len(longer) > len(text)
+        text = longer
+
+
+def test_an_element_of_a_list_is_shown_soon_and_further_ones_below_it(knowing: Checkpoint) -> None:  # noqa: F811
+    request = Infill(
+        ABOVE + "    x = [\n        ", "\n    ]" + SUFFIX, "python", "collection", indent="        "
+    )
+    knows(knowing, request, "r,\n        half(r),\n        half(x),")
+    assert filled(knowing, request).text == "r,\n        half(r),\n        half(x),"
+    soon = replace(request, soon=True)
+    found = filled(knowing, soon)
+    assert found.text == "r," and found.grows
+    assert filled(knowing, replace(soon, shown="r,")).text == "r,\n        half(r),"
+
+
+def test_the_rest_of_a_header_is_shown_before_its_block(knowing: Checkpoint) -> None:  # noqa: F811
+    request = Infill(ABOVE + "    if ", SUFFIX, "python", "rest_of_line", indent="    ", soon=True)
+    knows(knowing, request, "r:\n        return x\n    return r")
+    found = filled(knowing, request)
+    assert found.text == "r:" and found.grows
+    assert filled(knowing, replace(request, shown="r:")).text == "r:\n        return x"
+
+
+def test_a_block_in_braces_is_shown_whole_since_it_cannot_grow_above_its_brace(
+    knowing: Checkpoint,  # noqa: F811
+) -> None:
+    above, suffix = "function area(r) {\n", "\n}\n"
+    request = Infill(above + "    ", suffix, "javascript", "statement", indent="    ", soon=True)
+    knows(knowing, request, "if (r) {\n        half(r);\n        half(x);\n    }")
+    assert filled(knowing, request).text == "if (r) {\n        half(r);\n        half(x);\n    }"

@@ -8,7 +8,7 @@ import pytest
 from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
-from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.fill import FillOptions, Outcome
 from dg_lsp.filling.offers import Offer
 from dg_lsp.gaps.find import NoGap, find_gap
 from dg_lsp.gaps.gap import Edit, Gap
@@ -149,7 +149,9 @@ def test_a_key_is_waited_for_while_keys_come_faster_than_fills(monkeypatch: pyte
         # Nothing is known yet of how long fills take.
         assert pauses((1.0, 0.1)) == [0, 0]
         for _ in range(3):
-            await open_session.fill(document, find_gap(document, 4), Settings(), lambda _: None, "ghost")
+            await open_session.fill(
+                document, find_gap(document, 4), Settings(), FillOptions(priority="ghost")
+            )
         assert pauses((1.0, 0.1, 0.3, 0.5)) == pytest.approx([0, 0.1, 0.1, 0])
         assert pauses((1.0, 0.1), 20) == [0, 0.02]
         assert pauses((1.0, 0.1), 20, debounces=True) == pauses((1.0, 0.1), 0) == [0, 0]

@@ -149,3 +149,21 @@ def test_by_a_key_the_grown_text_stays_the_first_one(wire: Wire) -> None:
     grown(wire)
     texts = [item["insertText"] for item in ghost(wire, "asked", AT, kind=1)]
     assert texts[0] == SHARE + REST and SHARE not in texts
+
+
+def test_the_status_says_that_more_is_coming_until_nothing_more_does(start: Start) -> None:  # noqa: F811
+    wire = typed(
+        start("scripted:4:50", capabilities={"experimental": {"dgLsp": {"grows": True, "status": True}}})
+    )
+
+    def until(growing: bool) -> None:
+        while wire.until("dg-lsp/status", 20)["params"]["growing"] is not growing:
+            pass
+
+    assert text_at(wire, "first") == SHARE
+    until(growing=True)
+    grown(wire)
+    assert text_at(wire, "second") == SHARE + REST
+    grown(wire)
+    assert text_at(wire, "third") == SHARE + REST + BACK
+    until(growing=False)

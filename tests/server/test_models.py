@@ -27,6 +27,7 @@ from dg_lsp.checkpoints import (
 from dg_lsp.engine import memory
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.fill import FillOptions
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.messages import Fill, Status
 from dg_lsp.server.app import make_context
@@ -77,7 +78,7 @@ def window(checkpoint: str = SMALL, **settings: Any) -> tuple[Context, Engines]:
 async def fill(context: Context) -> None:
     document = context.workspace.document(URI)
     settings = context.workspace.settings
-    await context.session.fill(document, find_gap(document, 4), settings, lambda _: None, "fill")
+    await context.session.fill(document, find_gap(document, 4), settings, FillOptions(priority="fill"))
 
 
 def menu(checkpoint: str = SMALL) -> tuple[dict[str, Any], str | None]:

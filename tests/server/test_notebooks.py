@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.filling.fill import FillOptions
 from dg_lsp.gaps.find import NoGap, find_gap
 from dg_lsp.messages import Infill
 from dg_lsp.settings import Settings
@@ -58,7 +59,9 @@ class Book:
         """The request for a gap at `cursor` of the cell `name`."""
         document = self.window.workspace.document(cell(name)["document"])
         gap = find_gap(document, cursor)
-        await self.window.session.fill(document, gap, self.window.workspace.settings, lambda _: None, "fill")
+        await self.window.session.fill(
+            document, gap, self.window.workspace.settings, FillOptions(priority="fill")
+        )
         return self.window.engine.requests[-1]
 
 

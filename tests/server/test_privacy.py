@@ -16,6 +16,7 @@ from dg_lsp.context.index import Index
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.files import excluded, ignoring
 from dg_lsp.files.excluded import excluding_file, key_of
+from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import Rules, index_near, may_be_read
 from dg_lsp.gaps.find import NoGap, find_gap
 from dg_lsp.messages import Fill
@@ -57,7 +58,7 @@ class Window:
         """The candidates in a request for a gap behind `x = load(` in the open document `path`."""
         document = self.workspace.document(path.as_uri())
         gap = find_gap(document, 9)
-        await self.session.fill(document, gap, self.workspace.settings, lambda _: None, "fill")
+        await self.session.fill(document, gap, self.workspace.settings, FillOptions(priority="fill"))
         return [one.text for one in self.engine.requests[-1].retrieved]
 
     async def read(self, *names: str) -> None:
@@ -212,7 +213,9 @@ def test_recent_edits_of_other_documents_are_sent_as_long_as_these_are_open_and_
 
         async def sent() -> list[str]:
             document, settings = window.workspace.document(own.as_uri()), window.workspace.settings
-            outcome = await session.fill(document, find_gap(document, 9), settings, lambda _: None, "fill")
+            outcome = await session.fill(
+                document, find_gap(document, 9), settings, FillOptions(priority="fill")
+            )
             context = window.engine.requests[-1].context
             # A fill with text of another document is dropped once that is closed.
             assert (plan.as_uri() in outcome.files) == bool(context)
@@ -263,7 +266,7 @@ def test_copied_lines_and_places_left_are_sent_once_a_client_reports_them(tmp_pa
 
         async def sent() -> list[str]:
             document, settings = window.workspace.document(own.as_uri()), window.workspace.settings
-            await window.session.fill(document, find_gap(document, 9), settings, lambda _: None, "fill")
+            await window.session.fill(document, find_gap(document, 9), settings, FillOptions(priority="fill"))
             return [piece.text for piece in window.engine.requests[-1].context]
 
         async def tell(handler: Callable[..., Any], **params: Any) -> None:

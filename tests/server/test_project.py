@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.fill import FillOptions
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.messages import Fill
 from dg_lsp.server.project import Project
@@ -40,7 +41,7 @@ def test_open_documents_are_searched_as_they_are_now_and_the_files_used_are_told
     async def filled(text: str, settings: Settings) -> list[str]:
         workspace.project = Project(lambda _: [replace(opened, data=text.encode())], list)
         gap = find_gap(OWN, 9)
-        await session.fill(OWN, gap, settings, lambda _: None, "ghost")
+        await session.fill(OWN, gap, settings, FillOptions(priority="ghost"))
         return [found.text for found in engine.requests[-1].retrieved]
 
     assert asyncio.run(filled(OPENED, Settings())) == ["opened"]
@@ -64,7 +65,7 @@ def test_definitions_are_sent_to_a_checkpoint_that_answers_in_a_chat_and_to_a_se
     async def sent(settings: Settings) -> list[str]:
         workspace.project = Project(lambda _: [shapes], list)
         gap = find_gap(user, len(user.data) - 1)
-        files.append((await session.fill(user, gap, settings, lambda _: None, "fill")).files)
+        files.append((await session.fill(user, gap, settings, FillOptions(priority="fill"))).files)
         return [piece.text for piece in engine.requests[-1].context]
 
     chat = Settings(checkpoint="google/diffusiongemma-26B-A4B-it")

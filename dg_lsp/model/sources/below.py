@@ -18,6 +18,7 @@ from dg_lsp.guard import (
     newline_of,
     opens_below,
     site_of,
+    to_bytes,
 )
 from dg_lsp.messages import LISTS, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_across
@@ -27,6 +28,7 @@ from dg_lsp.model.clock import Clock
 from dg_lsp.model.judge import PLAIN, chances
 from dg_lsp.model.task import Task
 from dg_lsp.model.tree import Tree
+from dg_lsp.source.brackets import unpaired
 from dg_lsp.source.document import LINE_END, last_line
 
 # Lines and tokens that are written below a text at most.
@@ -46,7 +48,7 @@ def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list
     """Write the lines below the likeliest of `found` that open something; return `found` with these texts grown.
 
     A text that opens nothing is whole, and ends the work where one text is wanted; so does one that is too unlikely to
-    be shown.
+    be shown. Where the request wants its text soon, so does one that can be shown and grow.
     """
     request, texts = task.request, list(found)
     rated = zip(chances(task.model.judge or PLAIN, request, found), range(len(found)), strict=True)
@@ -54,6 +56,8 @@ def grown(task: Task, found: Sequence[Candidate]) -> Generator[Draft, None, list
         one = found[number]
         opens = opens_below(site_of(request), one.text)
         if chance < request.confidence or not (opens or request.alternatives > 1):
+            break
+        if request.soon and _grows_alone(request, one):
             break
         if opens and not (task.clock.is_over() and _stands_alone(request, one)):
             most = _most(request, chance)
@@ -73,23 +77,51 @@ def next_item(task: Task) -> Generator[Draft, None, list[Candidate]]:
     yield from task.encode(task.tokens[0])
     most, shown = _most(request, request.chance), request.shown
     end = partial(end_of_next, site_of(request), shown=len(shown))
-    bounds = _Bounds(end, most, LINES + len(LINE_END.findall(shown)))
+    bounds = _Bounds(
+        end,
+        most,
+        lambda text: _can_grow(*_item_below(request, text)),
+        LINES + len(LINE_END.findall(shown)),
+    )
     written = yield from _write(task, shown, bounds)
-    item = written.text[len(shown) :].lstrip()
-    lead = written.text[len(shown) : len(written.text) - len(item)]
-    below = replace(
-        written, text=item, nats=tuple((end - len(shown + lead), nats) for end, nats in written.nats)
-    )
-    kind = request.kind if request.kind in LISTS else "statement"
-    place = replace(
-        request, prefix=request.prefix + shown + lead, kind=kind, indent=lead[last_line(lead) :], shown=""
-    )
+    place, item = _item_below(request, written.text)
+    skipped = len(written.text) - len(item)
+    lead = written.text[len(shown) : skipped]
+    below = replace(written, text=item, nats=tuple((end - skipped, nats) for end, nats in written.nats))
     for fill, nats in _shown(place, below, most):
         # The shown text grows at its end only: nothing is closed that the next item would have to open again.
         if item.startswith(fill.text):
             chance = request.chance * math.exp(-_KEPT * nats)
             return candidates_of("drafted", [replace(fill, text=shown + lead + fill.text, chance=chance)])
     return candidates_of("drafted", [Fill("", parses=False, refusal=NOTHING)])
+
+
+def _item_below(request: Infill, text: str) -> tuple[Infill, str]:
+    """Return the place of what `text` has below the text that `request` shows, and that item, without white space."""
+    item = text[len(request.shown) :].lstrip()
+    above = text[: len(text) - len(item)]
+    lead = above[len(request.shown) :]
+    kind, indent = request.kind if request.kind in LISTS else "statement", lead[last_line(lead) :]
+    return replace(request, prefix=request.prefix + above, kind=kind, indent=indent, shown=""), item
+
+
+def _grows_alone(request: Infill, one: Candidate) -> bool:
+    """Return whether `one` can be shown as it is and grow: an element of a list, or the rest of a header."""
+    site = site_of(request)
+    is_open = bool(unpaired(site.language, to_bytes(one.text)).openers)
+    return _stands_alone(request, one) and not is_open and (request.kind in LISTS or not site.state.brackets)
+
+
+def _can_grow(request: Infill, text: str) -> bool:
+    """Return whether the whole lines of `text`, which open a block, can be shown and go on at their end.
+
+    Where braces close a block they cannot: the shown text has them, and further lines would come above.
+    """
+    ends = [found.start() for found in LINE_END.finditer(text)]
+    site, lines = site_of(request), text[: ends[-1]].rstrip() if ends else ""
+    if not LINE_END.search(lines) or unpaired(site.language, to_bytes(lines)).openers:
+        return False
+    return opens_below(site, lines) and not fitted(request, lines).refusal
 
 
 def _most(request: Infill, chance: float) -> float:
@@ -119,11 +151,13 @@ class _Bounds:
     """The bounds of the lines below a text.
 
     end: returns where a text ends, in characters; None if it may continue. most: how unlikely the lines may be, in
-    nats. lines: line ends of the text at most. needed: the text is half a statement without the lines.
+    nats. can_grow: returns whether the whole lines of a text can be shown and grow. lines: line ends of the text at
+    most. needed: the text is half a statement without the lines.
     """
 
     end: Callable[[str], int | None]
     most: float
+    can_grow: Callable[[str], bool]
     lines: int = LINES
     needed: bool = False
 
@@ -134,8 +168,8 @@ def write_below(task: Task, one: Candidate, most: float = math.inf) -> Generator
     Nothing more is written once the lines are less likely than `most` nats. The deadline ends them where `one` can be
     shown as it is; else some are waited for.
     """
-    end = partial(end_of_item, site_of(task.request))
-    bounds = _Bounds(end, most, needed=not _stands_alone(task.request, one))
+    end, can_grow = partial(end_of_item, site_of(task.request)), partial(_can_grow, task.request)
+    bounds = _Bounds(end, most, can_grow, needed=not _stands_alone(task.request, one))
     return _write(task, one.text.rstrip() + newline_of(task.request), bounds)
 
 
@@ -174,6 +208,7 @@ class _Below:
     """The likeliest token each time, until the text has ended, or repeats itself.
 
     begun: the text above the lines; again: what of it the tokens begin with. text: all of it so far; nats: as in Lines.
+    looked: how many whole lines it had when it was last looked at whether they can be shown.
     """
 
     model: Checkpoint
@@ -185,6 +220,7 @@ class _Below:
     text: str = ""
     total: float = 0.0
     nats: list[tuple[int, float]] = field(default_factory=list)
+    looked: int = 0
     done: bool = False
     whole: bool = False
 
@@ -224,7 +260,14 @@ class _Below:
         if not may_continue(last) and (end := self.bounds.end(self.text)) is not None:
             self.text, self.done, self.whole = self.text[:end], True, True
         else:
-            self.done = self.total > self.bounds.most or self._runs_on(lines)
+            self.done = self.total > self.bounds.most or self._runs_on(lines) or self._is_ready(lines)
+
+    def _is_ready(self, lines: Sequence[str]) -> bool:
+        """Return whether the whole `lines` of the text are enough for a request that wants them soon."""
+        if not self.request.soon or len(lines) == self.looked:
+            return False
+        self.looked = len(lines)
+        return self.bounds.can_grow(self.text)
 
     def _runs_on(self, lines: Sequence[str]) -> bool:
         """Return whether the whole `lines` of the text are too many, or repeat themselves."""
@@ -282,7 +325,7 @@ def _shown(request: Infill, written: Lines, most: float) -> Iterator[tuple[Fill,
         fill = fitted(request, closed or text)
         if not fill.refusal:
             # Below closers that were added nothing of the item can follow.
-            yield replace(fill, shortened=cut, grows=not cut or closed == text), nats
+            yield replace(fill, shortened=cut, grows=not cut or closed == text.rstrip()), nats
 
 
 def _repeats(lines: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.fill import FillOptions, Outcome
 from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
 from dg_lsp.gaps import Edit, NoGap
 from dg_lsp.guard import why_confirm
@@ -143,7 +143,8 @@ async def _fill_stubs(
             progress.report(*report)
             send(draft)
 
-        options = replace(await context.session.fill_options(document, settings, "fill"), show=show)
+        wanted = FillOptions(priority="fill", show=show)
+        options = await context.session.fill_options(document, settings, wanted)
         door = context.session.door(document, settings)
         filling = fill_stubs(door, document, settings, options=options)
         with context.board.watched_by(progress.report_loading):

@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from dg_lsp.context import is_key
 from dg_lsp.engine.power import on_battery
+from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.growth import may_grow
 from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
 from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
@@ -157,7 +158,7 @@ def _grow(context: Context, snapshot: Snapshot, offer: Offer, position: types.Po
     """
     session, settings = context.session, snapshot.settings
     document, cursor = context.workspace.part(snapshot.document, snapshot.offset(position))
-    if not (settings.prefetch and settings.automatic) or on_battery() or session.ahead.grows(document):
+    if not _writes_on(settings) or session.ahead.grows(document):
         return
     made_for = replace(document, data=offer.data, history=None)
     if session.offers.has_ended(offer) or not may_grow(offer, made_for):
@@ -165,7 +166,9 @@ def _grow(context: Context, snapshot: Snapshot, offer: Offer, position: types.Po
 
     async def growing() -> list[Edit]:
         unhurried = replace(settings, deadline=2 * settings.ghost_deadline, alternatives=1)
-        if await session.grow(made_for, offer, unhurried):
+        with context.board.growing():
+            is_longer = await session.grow(made_for, offer, unhurried)
+        if is_longer:
             context.client.send_grown(document.uri)
         else:
             session.offers.end(offer)
@@ -174,6 +177,11 @@ def _grow(context: Context, snapshot: Snapshot, offer: Offer, position: types.Po
 
     shown = offer.texts[0].encode("utf-8").removeprefix(document.data[offer.start : cursor])
     session.ahead.begin(document, cursor, growing(), shown)
+
+
+def _writes_on(settings: Settings) -> bool:
+    """Return whether what belongs below a shown text is written while one looks at it."""
+    return settings.prefetch and settings.automatic and not on_battery()
 
 
 async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit]:
@@ -193,7 +201,9 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
             gap = await asyncio.to_thread(_with_endings, spot, gap, others)
         settings = _ghost_settings(spot)
         show = _shown(context, spot, gap) if priority == "ghost" else lambda _: None
-        outcome = await context.session.fill(document, gap, settings, show, priority)
+        soon = spot.automatic and spot.snapshot.client.grows and _writes_on(settings)
+        wanted = FillOptions(priority=priority, show=show, soon=soon)
+        outcome = await context.session.fill(document, gap, settings, wanted)
     if outcome.edit is None:
         raise NoGap(outcome.why)
     typed = document.data[gap.start : cursor].decode("utf-8")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.fill import FillOptions, Outcome
 from dg_lsp.gaps import Gap, NoGap, find_gap, find_gaps, find_named, find_span
 from dg_lsp.messages import BODIES, WANTED, Draft
 from dg_lsp.server.convert import position_of
@@ -75,7 +75,8 @@ async def fill_target(snapshot: Snapshot, context: Context, gap: Gap, target: Ma
             show(draft)
 
         with context.board.watched_by(progress.report_loading):
-            return await context.session.fill(snapshot.document, gap, settings, report, "fill")
+            wanted = FillOptions(priority="fill", show=report)
+            return await context.session.fill(snapshot.document, gap, settings, wanted)
 
 
 def _range(snapshot: Snapshot, target: Mapping[str, Any]) -> tuple[int, int]:

@@ -15,6 +15,8 @@ export interface Status {
   queue: number;
   version?: string;
   last?: Last | null;
+  /** More is coming below the ghost text that is shown. */
+  growing?: boolean;
   /** How the user has used ghost text on this machine; "" before anything was counted. */
   use?: string;
 }

@@ -14,6 +14,8 @@ export const DEMONSTRATION = "that is a demonstration; a click shows the models 
 /** The beginning of the line that says why nothing was offered. */
 export const NOTHING = "nothing offered: ";
 
+const GROWING = "more is coming below the ghost text";
+
 const CROSSING = 1000; // ms in which the status of a fill may come after its end
 
 /** The words in the status bar. */
@@ -37,6 +39,9 @@ export function wordsFor(life: Life, status: Status | undefined, snoozed: Date |
   if (snoozed) {
     const until = snoozed.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     return { icon: "bell-slash", word: "snoozed", why: `nothing is offered by itself until ${until}` };
+  }
+  if (status?.growing && (status.state === "ready" || status.state === "busy")) {
+    return { icon: "sync~spin", word: "", why: GROWING };
   }
   switch (status?.state) {
     case "starting":

@@ -7,6 +7,7 @@ local M = {}
 ---@field state string
 ---@field why? string
 ---@field done? number
+---@field growing? boolean whether more is coming below the ghost text that is shown
 ---@field last? { uri: string, offered: boolean, why: string, milliseconds: number, note: string? }
 
 ---@type dg_lsp.Status
@@ -66,7 +67,7 @@ function M.text()
     return "dg-lsp: off"
   end
   local waiting = M.waiting()
-  return "dg-lsp: " .. (waiting ~= "" and waiting or latest.state)
+  return "dg-lsp: " .. (waiting ~= "" and waiting or latest.state) .. (latest.growing and ", more is coming" or "")
 end
 
 --- The lines of `:DgLsp status`, from the server's answer for the current buffer.
