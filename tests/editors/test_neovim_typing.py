@@ -1,6 +1,7 @@
 """Text typed at human speed into a real Neovim, with an engine of 0.6 seconds: no stale ghost text."""
 
 import itertools
+import os
 import random
 import time
 
@@ -109,3 +110,75 @@ def test_shown_text_grows_and_stays_on_the_screen(sandbox: Sandbox) -> None:
         editor.wait(lambda: editor.lines()[-1] == "    " + GROWN[0], "the line was not taken")
         editor.keys("<Tab>")
         editor.wait(lambda: editor.lines()[3:] == ["    " + GROWN[0], *GROWN[1:]], "not all was taken")
+
+
+SCRIPTS = int(os.environ.get("DG_LSP_SCRIPTS", "12"))
+ALL = "\n".join(GROWN)
+ACCEPTS = {"word": "<C-Right>", "line": "<C-Down>", "all": "<Tab>"}
+PRESSED = ("agree", "agree", "agree", "word", "line", "all", "other", "look", "look", "look")
+ABOVE = 3  # lines above the gap
+
+
+def written(sight: Sight) -> str:
+    """The text from the beginning of the gap to the cursor."""
+    return "\n".join([*sight.lines[ABOVE : sight.row], sight.before]).removeprefix("    ")
+
+
+def breaks(before: Sight, after: Sight) -> bool:
+    """Return whether text that `before` shows has changed, or has gone though what was written since agrees with it."""
+    whole, now = written(before) + (before.ghost or ""), written(after) + (after.ghost or "")
+    agrees = whole.startswith(written(after)) and len(written(after)) >= len(written(before))
+    return bool(before.ghost) and agrees and not now.startswith(whole)
+
+
+def pressed(editor: Editor, key: str, chance: random.Random) -> str:
+    """Press a key; return the text that it certainly writes, "" where it takes ghost text."""
+    rest = ALL[len(written(last(editor))) :].lstrip("\n ") if key == "agree" else ""
+    if key in ACCEPTS and last(editor).ghost:
+        editor.keys(ACCEPTS[key])
+        return ""
+    if key == "look":
+        time.sleep(chance.choice((0.1, 0.3, 0.6)))
+        return ""
+    letter = rest[:1] if rest[:1].strip() else chance.choice("xyz")
+    editor.keys(letter)
+    return letter
+
+
+@pytest.mark.parametrize("sandbox", ["scripted:3:20"], indirect=True)
+def test_whatever_the_keys_shown_text_only_grows_or_goes_and_no_key_is_lost(sandbox: Sandbox) -> None:
+    says, then = "# says: share = first", "# then: hits = second⏎return share, hits"
+    wrong, lost, grown = list[str](), list[str](), 0
+    with Editor(sandbox, before=["set noautoindent indentexpr="]) as editor:
+        editor.open("keys.py")
+        editor.rpc.command("%d | setlocal indentexpr= indentkeys=")
+        for seed in range(SCRIPTS):
+            chance, expected = random.Random(seed), ""
+            editor.keys("<Esc>")
+            editor.rpc.exec_lua(
+                "vim.api.nvim_buf_set_lines(0, 0, -1, false, { ... })",
+                *(f"def known_{seed}(first, second):", f"    {says}", f"    {then}", ""),
+            )
+            with editor.sampled(EVERY) as seen:
+                editor.keys("GA    ")
+                editor.wait(lambda: last(editor).ghost, "no ghost text")
+                for key in chance.choices(PRESSED, k=10):
+                    before = "\n".join(editor.lines()[ABOVE:]).removeprefix("    ")
+                    letters = pressed(editor, key, chance)
+                    time.sleep(chance.choice((0.02, 0.05, 0.1)))
+                    expected = "\n".join(editor.lines()[ABOVE:]).removeprefix("    ")
+                    takes = ALL.startswith(expected) and expected.startswith(before) and not letters
+                    if expected != before + letters and not takes:
+                        lost.append(f"script {seed}, {key}: {before!r} became {expected!r}")
+            drawn = [sight for sight in seen if sight.fresh and sight.ghost is not None]
+            pairs = list(itertools.pairwise(drawn))
+            wrong += [f"script {seed}: {b.ghost!r} became {a.ghost!r}" for b, a in pairs if breaks(b, a)]
+            grown += sum(
+                bool(b.ghost) and len(written(a) + (a.ghost or "")) > len(written(b) + (b.ghost or ""))
+                for b, a in pairs
+            )
+    print(
+        f"{SCRIPTS} scripts, {grown} times longer, {len(wrong)} changes of shown text, {len(lost)} keys lost"
+    )
+    assert not wrong and not lost, "\n".join([*wrong, *lost])
+    assert grown >= SCRIPTS // 3, "nothing was tested"

@@ -206,3 +206,49 @@ def test_all_that_has_grown_is_taken_by_one_key(code: VSCode) -> None:
     code.press("Tab")
     text = "\n".join(GROWN)
     assert code.saved("taken.py").decode() == f"{head}    {text}\n\n\nlimit = 1\n"
+
+
+GAP = 4  # the row of the line that is written
+TAKES = (WORD, LINE, ALL)
+
+
+def written(event: Mapping[str, Any]) -> str:
+    """The text of a screen from the beginning of the gap to what is below it."""
+    rows = [row.replace("\xa0", " ").rstrip() for row in event["rows"]]
+    return "\n".join(rows[GAP : rows.index("limit = 1") - 2]).removeprefix("    ")
+
+
+def breaks(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether text that `before` shows has changed, or has gone though what was written since agrees with it."""
+    first, then = written(before), written(after)
+    whole, now = first.rstrip() + shown(before), then.rstrip() + shown(after)
+    plain = ["".join(text.split()) for text in (first, then, whole, now)]
+    agrees = plain[2].startswith(plain[1]) and len(plain[1]) >= len(plain[0])
+    return bool(shown(before)) and agrees and not plain[3].startswith(plain[2])
+
+
+def test_whatever_the_keys_shown_text_only_grows_or_goes_and_no_key_is_lost(code: VSCode) -> None:
+    wrong, lost, grown = list[str](), list[str](), 0
+    for seed in range(TEXTS):
+        chance = random.Random(seed)
+        grows(code, f"keys-{seed}.py")
+        code.ask("play", keys=[(" ", 0)])
+        code.until(f"s.ghost.replaceAll(String.fromCharCode(160), ' ').startsWith({GROWN[0][:5]!r})")
+        typed = GROWN[0][: chance.randint(0, 6)]
+        keys = [(key, chance.choice(PACES)) for key in typed]
+        keys += [(chance.choice(TAKES), chance.choice((0, 200, 900))) for _ in range(chance.randint(0, 3))]
+        keys += [("x", 100)] * chance.randint(0, 2)
+        events = code.ask("play", keys=[*keys, ("z", 600)])
+        pairs = list(itertools.pairwise(events))
+        wrong += [
+            f"script {seed}, {keys}: {shown(a)!r} became {shown(b)!r}" for a, b in pairs if breaks(a, b)
+        ]
+        grown += sum(
+            bool(shown(a)) and len(written(b) + shown(b)) > len(written(a) + shown(a)) for a, b in pairs
+        )
+        others = "".join(key for key, _ in keys if key == "x") + "z"
+        text = written(events[-1])
+        if not text.startswith(typed) or text.replace("\n", "").count(others) != 1:
+            lost.append(f"script {seed}, {keys}: {text!r}")
+    print(f"{TEXTS} scripts, {grown} times longer, {len(wrong)} changes of shown text, {len(lost)} keys lost")
+    assert not wrong and not lost, "\n".join([*wrong, *lost])
