@@ -43,6 +43,9 @@ END
     exit 1
   fi
 }
+# What only installs it, and torch's own tests and compilers of protocols, take 0.2 GB.
+"$env/bin/pip" uninstall --quiet --yes uv
+rm -rf "$env"/lib/python3*/site-packages/torch/test "$env"/lib/python3*/site-packages/torch/bin/test_* "$env"/lib/python3*/site-packages/torch/bin/protoc*
 mkdir -p "$bin"
 ln -sf "$env/bin/dg-lsp" "$bin/dg-lsp"
 echo "$bin/dg-lsp is installed. Next: $bin/dg-lsp fetch coder, then $bin/dg-lsp editor install nvim, or vscode"

@@ -1,7 +1,9 @@
 """Bodies of real packages removed and filled by `dg-lsp bot`: how many fills it keeps, and how many of them are wrong.
 
     python -m benchmarks.bot FOLDER --package jsonpointer==3.12 --package "uritemplate==4.2.0 tests" --seed 0 \\
-        --python PYTHON --checkpoint coder --json OUT.json
+        --python PYTHON --checkpoint coder --fills PLACE --json OUT.json
+
+With --fills, what the model writes is kept in the folder PLACE, a file a package, and read from there the next time.
 
 FOLDER gets the source distributions. A package may be followed by arguments of its pytest. PYTHON has pytest and what
 the tests need. Of each package five functions are chosen by the seed whose body has 2 to 12 lines and whose tests fail
@@ -25,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks import parser_of
+from benchmarks import parser_of, recorded
 from benchmarks.bodies import Package, fetch
 from dg_lsp.cli.reports import read_junit
 from dg_lsp.gaps.find import Gap, NoGap, find_gaps, find_named
@@ -170,8 +172,17 @@ def body_of(path: Path, name: str) -> bytes | None:
     return None if gap.stub else document.data[gap.start : gap.end]
 
 
-def measure(suite: Suite, package: str, options: Sequence[str], places: Sequence[tuple[Path, str]]) -> Run:
-    """Remove the bodies of `places`, let the bot fill them, restore the files, and judge every fill by the tests."""
+def measure(
+    suite: Suite,
+    package: str,
+    options: Sequence[str],
+    places: Sequence[tuple[Path, str]],
+    store: Path | None = None,
+) -> Run:
+    """Remove the bodies of `places`, let the bot fill them, restore the files, and judge every fill by the tests.
+
+    store: the file of recorded fills.
+    """
     whole = {path: path.read_bytes() for path, _ in places}
     with tempfile.TemporaryDirectory() as place:
         seen = Path(place, "seen")
@@ -181,7 +192,7 @@ def measure(suite: Suite, package: str, options: Sequence[str], places: Sequence
                 path.write_bytes(_ABSTRACT.sub(rb"\1(NotImplementedError)", path.read_bytes()))
             for path, name in places:
                 path.write_bytes(put(read_document(path), name, STUB))
-            report, code = _run_bot(suite, [*whole], options, Path(place))
+            report, code = _run_bot(suite, [*whole], options, Path(place), store)
             green, now = suite.passes(), {place: body_of(*place) for place in places}
         finally:
             for path, data in whole.items():
@@ -223,14 +234,16 @@ def _show(suite: Suite, places: Sequence[tuple[Path, str]], results: Sequence[Re
             path.write_bytes(data)
 
 
-def _run_bot(suite: Suite, paths: Sequence[Path], options: Sequence[str], place: Path) -> tuple[dict, int]:
+def _run_bot(
+    suite: Suite, paths: Sequence[Path], options: Sequence[str], place: Path, store: Path | None
+) -> tuple[dict, int]:
     """Run the bot on `paths`; the folder `seen` of `place` gets a copy of the file at each run of the tests."""
+    program = ["-m", "dg_lsp"] if store is None else [recorded.__file__, str(store)]
     copy = f'cp {{path}} {shlex.quote(str(place / "seen"))}/$$-"$(basename {{path}})"'
     report = place / "report.json"
     command = [
         sys.executable,
-        "-m",
-        "dg_lsp",
+        *program,
         "bot",
         *map(str, paths),
         "--keep-if",
@@ -271,13 +284,17 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="remove one body at a time")
     parser.add_argument("--count", type=int, default=5, help="of bodies in each package")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fills", type=Path, metavar="PLACE", help="a folder of recorded fills")
     parser.add_argument("--json", type=Path, required=True)
     given = parser.parse_args()
     given.folder.mkdir(exist_ok=True)
+    if given.fills:
+        given.fills.mkdir(exist_ok=True)
     runs = list[Run]()
     for words in given.package:
         package, *tests = words.split()
         name, _, version = package.partition("==")
+        store = (given.fills / f"{name}.json").absolute() if given.fills else None
         work = given.folder / f"{name.replace('-', '_')}-{version}"
         shutil.rmtree(work, ignore_errors=True)
         fetch(Package(name, version, "", "", ""), given.folder)
@@ -290,7 +307,7 @@ def main() -> None:
         places = [*choose(suite, given.count, given.seed)]
         print(package, [name for _, name in places], flush=True)
         for removed in [[place] for place in places] if given.alone else [places]:
-            runs.append(measure(suite, package, ["--checkpoint", given.checkpoint], removed))
+            runs.append(measure(suite, package, ["--checkpoint", given.checkpoint], removed, store))
             given.json.write_text(json.dumps([asdict(run) for run in runs], indent=1))
             print(table(runs), flush=True)
 

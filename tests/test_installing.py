@@ -24,6 +24,7 @@ exit "${REFUSED:-0}"
 PIP = """#!/bin/sh
 case "$*" in
   "install --quiet uv") ;;
+  "uninstall --quiet --yes uv") rm "$(dirname "$0")/uv" ;;
   "index versions"*) echo "Available versions: 2.15.0, 2.14.0+cpu, ${BUILDS}2.13.0, 2.10.0+cpu" ;;
   *) echo "pip $*" >> "$HOME/calls" ;;
 esac
@@ -107,6 +108,17 @@ def test_the_script_installs_the_clone_that_it_is_in(installed) -> None:
 
 def test_the_script_installs_what_is_named_with_its_extras(installed) -> None:
     assert installed(given="/source[server]") == (0, [f"{UV_CALL} auto -- /source[server]"], "")
+
+
+def test_what_no_run_needs_is_removed_and_nothing_else(installed, tmp_path) -> None:
+    torch = tmp_path / ".dg-lsp/lib/python3.11/site-packages/torch"
+    stay = ["bin/torch_shm_manager", "testing/a.py", "lib/libtorch.so"]
+    for name in (*stay, "test/cpp/a", "bin/test_api", "bin/protoc", "bin/protoc-3.13.0.0"):
+        (torch / name).parent.mkdir(parents=True, exist_ok=True)
+        (torch / name).touch()
+    assert installed(WHEEL)[0] == 0
+    left = sorted(str(path.relative_to(torch)) for path in torch.rglob("*") if path.is_file())
+    assert left == sorted(stay) and not (tmp_path / ".dg-lsp/bin/uv").exists()
 
 
 def test_without_the_index_of_torch_it_takes_the_build_for_cpus_that_pip_finds(installed, tmp_path) -> None:

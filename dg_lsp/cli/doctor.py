@@ -13,7 +13,8 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -93,7 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each check; 1 if one failed."""
     checks: list[Callable[[Settings], Finding]]
-    checks = [check_python, check_packages, check_device, check_memory, check_grammars]
+    # The memory first: the engine takes some of it.
+    checks = [check_memory, check_python, check_packages, check_device, check_grammars]
     checks += [partial(check_checkpoint, large=sys.maxsize) if arguments.hashes else check_checkpoint]
     checks += [] if arguments.no_fill else [check_auto]
     if arguments.editor:
@@ -112,10 +114,12 @@ def run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         note(Finding("settings", "fail", str(error), "correct the option or the variable"))
         checks = []
-    for check in checks:
+    for number, check in enumerate(checks):
         # Some take half a minute.
         with Waiting(_name_of(check)):
             finding = examine(check, settings)
+            if number == 0 and not arguments.no_fill:
+                _begin_engine(settings)
         note(finding)
         # Without the engine's process: is it the process that fails, or the model?
         if (finding.check, finding.state) == ("engine", "fail") and not settings.engine_url:
@@ -137,6 +141,20 @@ def examine(check: Callable[[Settings], Finding], settings: Settings) -> Finding
 def _name_of(check: Callable[[Settings], Finding]) -> str:
     name: str = getattr(check, "func", check).__name__
     return name.removeprefix("check_")
+
+
+def _begin_engine(settings: Settings) -> None:
+    """Start the engine, so that it loads while other checks run; what it fails with is found by `check_engine`.
+
+    Not before a measurement, which it would disturb, and which may choose another checkpoint.
+    """
+    from dg_lsp.checkpoints import CheckpointError
+    from dg_lsp.cli.engine import begin
+    from dg_lsp.filling.engine import EngineError
+
+    if not _is_absent(settings.checkpoint) and next(_untimed(settings), None) is None:
+        with suppress(EngineError, CheckpointError, UsageError, OSError):
+            asyncio.run(begin(settings))
 
 
 def check_python(_: Settings) -> Finding:
@@ -256,16 +274,11 @@ def check_auto(settings: Settings) -> Finding:
     from dg_lsp.engine.choice import choice, room_for
 
     room = partial(room_for, settings=settings)
-    fetched = [name for name in OFFERED if folder_of(name).is_dir()]
+    fetched = _fetched()
     if old := [name for name in fetched if not is_current(name)]:
         found = f"{' and '.join(old)} came with another version of dg-lsp"
         return Finding("auto", "warn", found, f"dg-lsp fetch {old[0]}")
-    for name in fetched:
-        before = measured(name)
-        if room(name) < (before.memory if before else OFFERED[name].memory):
-            continue
-        if before and before.seconds <= FAST_ENOUGH:
-            break
+    for name in _untimed(settings):
         try:
             if measure(name).seconds <= FAST_ENOUGH:
                 break
@@ -276,6 +289,24 @@ def check_auto(settings: Settings) -> Finding:
     if fetched and chosen.name == EMBEDDED:
         return Finding("auto", "warn", found, better or "run dg-lsp doctor again when the machine is idle")
     return Finding("auto", "ok", "; ".join(filter(None, [found, better])))
+
+
+def _fetched() -> list[str]:
+    """Return the checkpoints of OFFERED that are here, the best first."""
+    return [name for name in OFFERED if folder_of(name).is_dir()]
+
+
+def _untimed(settings: Settings) -> Iterator[str]:
+    """Yield the fetched checkpoints that fit and are not known to be fast enough, down to one that is known to be."""
+    from dg_lsp.engine.choice import room_for
+
+    for name in _fetched():
+        before = measured(name)
+        if room_for(name, settings=settings) < (before.memory if before else OFFERED[name].memory):
+            continue
+        if before and before.seconds <= FAST_ENOUGH:
+            return
+        yield name
 
 
 def _speed() -> float:

@@ -83,6 +83,12 @@ async def _start(settings: Settings) -> Status:
             return await load(engine, teller())
 
 
+async def begin(settings: Settings) -> None:
+    """Start the resident engine unless it runs, and do not wait until it is loaded."""
+    async with _opened(settings) as engine:
+        await engine.start()
+
+
 async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
     """Have the resident engine fill the function `name`; return its status then, and the seconds of the request."""
     async with _opened(settings) as engine:

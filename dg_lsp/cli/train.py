@@ -6,6 +6,7 @@ The checkpoint is loaded, and torch imported, only by `run`.
 import argparse
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -253,6 +254,8 @@ def take_steps(trainer: "Trainer", arguments: argparse.Namespace) -> None:
     """Train and export; with --export only write the state as a checkpoint."""
     from dg_lsp.training import loop
 
+    # What torch says to those who write it looks like a failure in the middle of the run's own lines.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"torch\b")
     if arguments.resume or arguments.export:
         with Waiting("reading the state"):
             trainer.restore()

@@ -220,6 +220,7 @@ def test_json_holds_every_finding(monkeypatch, capsys, runtime):
 
 def test_a_fill_in_this_process_is_tried_only_where_the_engine_fails(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "check_auto", lambda _: doctor.Finding("auto", "ok", "x"))
+    monkeypatch.setattr(doctor, "_begin_engine", lambda _: None)
     opened = []
 
     def local(*_):
@@ -251,6 +252,35 @@ def test_an_engine_of_another_version_is_named_with_the_fix(monkeypatch, package
     assert ("dg-lsp engine stop" in engine._words(status)) is (state == "warn")
     # A team's server is restarted by others.
     assert doctor.check_engine(replace(SETTINGS, engine_url="https://team.example")).state == "ok"
+
+
+def test_the_engine_loads_while_the_checks_run_unless_a_checkpoint_is_to_be_measured(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    order = []
+
+    async def begin(_):
+        order.append("begin")
+        raise EngineError("no memory")
+
+    def noting(name):
+        def check(_):
+            order.append(name)
+            return doctor.Finding(name, "ok", "")
+
+        return check
+
+    monkeypatch.setattr("dg_lsp.cli.engine.begin", begin)
+    for name in ("memory", "python", "packages", "device", "grammars", "checkpoint", "auto", "engine"):
+        monkeypatch.setattr(doctor, f"check_{name}", noting(name))
+    assert main(["doctor"]) == 0
+    assert order[:3] == ["memory", "begin", "python"] and order[-1] == "engine"
+    # Neither where nothing is to be filled, nor beside a measurement.
+    order.clear()
+    assert main(["doctor", "--no-fill"]) == 0
+    (tmp_path / "dg-lsp" / "small").mkdir(parents=True)
+    assert main(["doctor"]) == 0 and "begin" not in order
 
 
 def test_a_bad_setting_is_a_finding_too(monkeypatch, capsys):

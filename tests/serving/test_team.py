@@ -488,6 +488,23 @@ def test_on_sigterm_it_ends_what_it_has_begun(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("checkpoint", ["scripted", "embedded"])
+def test_at_its_end_it_prints_nothing_that_is_not_of_its_log(tmp_path: Path, checkpoint: str) -> None:
+    async def work(team: Team) -> None:
+        async with team.client() as client:
+            await until(lambda: is_ready(client), 120)
+            assert (await client.post("/v1/infill", content=BODY)).status_code == 200
+
+    with server_process(tmp_path, checkpoint) as (team, process):
+        asyncio.run(asyncio.wait_for(work(team), 120))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    reported = (tmp_path / "log").read_text().splitlines()
+    own = re.compile(r"[\d:., -]*(INFO|WARNING) ")
+    assert reported and not [line for line in reported if not own.match(line)]
+
+
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_loaded_ends_it(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     make_token(tokens, "alice")

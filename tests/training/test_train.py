@@ -1,9 +1,11 @@
 """The recipe: what it learns from, how its canvases are laid out, that it learns, and that it can go on."""
 
+import argparse
 import itertools
 import json
 import random
 import sysconfig
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -517,6 +519,33 @@ def test_a_run_says_how_far_it_is(installed: Path, tmp_path: Path) -> None:
         f"step {step}, {share} of the run" for step, share in ((1, "5%"), (10, "50%"), (20, "100%"))
     ]
     assert all("losses: diffusion " in sentence and ", ahead " in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_run_that_compiles_says_so_before_its_first_step(
+    installed: Path, tmp_path: Path, compiled: bool
+) -> None:
+    prepare(tmp_path, [installed])
+    said: list[str] = []
+    loop.train(Trainer(tmp_path, small(steps=1, warm=1, compiled=compiled)), [1], said.append)
+    assert [sentence.partition(", which")[0] for sentence in said] == compiled * ["torch compiles the loss"]
+
+
+def test_warnings_of_torch_do_not_appear_among_the_lines_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    def warn(*_: Any) -> None:
+        for module in ("torch", "torch._inductor.lowering", "torchless", "dg_lsp.training.loop"):
+            warnings.warn_explicit(module, UserWarning, "a.py", 1, module=module)
+
+    class Run:
+        out = tmp_path
+
+        def export(self, _: Path) -> None: ...
+
+    monkeypatch.setattr(loop, "train", warn)
+    train.take_steps(Run(), argparse.Namespace(resume=False, export=None))  # type: ignore[arg-type]
+    assert [str(one.message) for one in recwarn] == ["torchless", "dg_lsp.training.loop"]
 
 
 def test_a_run_does_not_export_the_weights_of_an_earlier_one_in_its_folder(
