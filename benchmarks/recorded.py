@@ -2,7 +2,7 @@
 
     python benchmarks/recorded.py FILE bot PATH --keep-if COMMAND
 
-What is not in FILE is asked for and added, so that a changed rule of the bot can be judged by the same fills in seconds. A
+What is not in FILE is asked for and added, so that a changed rule of the bot can be judged by the same fills. A
 function is known by its file's path from the current folder, its name, the text of the file, and the seed.
 """
 

@@ -312,7 +312,8 @@ async def _confirm(work: _Work) -> None:
         return
     judge.tell = work.line.say
     work.line.begin("testing at the end")
-    await judge.look(work.documents)
+    for one, error in await judge.look():
+        _tell_left(report, one, error)
     for one in await judge.improve(work.documents):
         report.settle(one, "kept", WITH_OTHERS)
         first, now = work.changes[one.path]
@@ -394,6 +395,11 @@ def _mark(work: _Work, one: Stayed, outcome: Outcome) -> None:
     say(f"{path} {name}: {outcome}, and kept as --keep-partial says")
 
 
+def _tell_left(report: Report, one: Stayed, error: FileError) -> None:
+    report.settle(one, "left", f"this fill could not be taken back: {error}")
+    say(f"{one.path} {one.change.name}: left ({error})")
+
+
 def _take_back(work: _Work, fallen: Sequence[Stayed], outcome: Outcome) -> None:
     """Take fills with this outcome out of their files again."""
     assert work.judge is not None
@@ -402,8 +408,7 @@ def _take_back(work: _Work, fallen: Sequence[Stayed], outcome: Outcome) -> None:
         try:
             work.judge.take_back(one)
         except FileError as error:
-            work.report.settle(one, "left", f"this fill could not be taken back: {error}")
-            say(f"{path} {name}: left ({error})")
+            _tell_left(work.report, one, error)
             continue
         say(f"{path} {name}: {outcome}, so it was taken back")
         first, now = work.changes[path]

@@ -1,8 +1,9 @@
 """The judge of a bot's fills: which tests belong to a function, and which fill of it may stay.
 
-A test belongs to a function if it ends in another way when the function raises, or is named after it. One that ends in
-another function that is not written yet tells nothing of this one, neither that it is right nor that it is wrong: a
-fill is proven once each of its tests has passed with it, whatever else was in the files then.
+A test belongs to a function if it ends in another way when the function raises, or is named after it, also if it gets
+there only with the fills of other stubs. One that ends in another function that is not written yet tells nothing of
+this one, neither that it is right nor that it is wrong: a fill is proven once each of its tests has passed with it,
+whatever else was in the files then.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import operator
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from dg_lsp.cli.trial import Change, Ran, Test, run, trial
 from dg_lsp.files.writing import FileError, kept_of, lines_apart, read_now
 from dg_lsp.filling.stubs import StubStarted, stubs_of
 from dg_lsp.gaps import Edit, Gap, apply_edit
+from dg_lsp.settings import UsageError
 from dg_lsp.source.document import Document
 from dg_lsp.source.undo import undo
 
@@ -253,21 +256,70 @@ class Judge:
         self._changed({one.test.command: ran})
         return replace(one, change=Change(name, one.change.before, other), verdict=verdict_of(ran), others=())
 
-    async def look(self, documents: Documents) -> None:
-        """Add the tests that reach a fill now to its own ones, for each fill that stays; see `fallen`.
+    async def look(self) -> list[tuple[Stayed, FileError]]:
+        """Add the tests that reach a fill to its own ones, for each fill that stays; see `fallen`.
 
-        When it was tried, they may have ended in another function. Only tests that fail now are a reason to look.
+        When it was tried, they may have ended in another function. So the best fill of every stub without one is in the
+        files meanwhile, however wrong, and lets tests through that would end there. Return those that could not be
+        taken out again.
         """
-        for number, one in enumerate(self.stayed):
-            ran, own = await self.now(one.test), one.verdict.own
-            unknown = {test for test, how in ran.results.items() if how} - own
-            now = read_now(kept_of(one.path).path) or b""
-            raising = undo(one.raising, one.change.after, now) if one.raising else None
-            if raising is None or unknown <= await self._ending(one.test, documents):
-                continue
-            self.tell(f"the tests run, to find those of {one.change.name}")
-            own |= await self._reaching(one.path, Change(one.change.name, now, raising), one.test)
-            self.stayed[number] = replace(one, verdict=replace(one.verdict, own=own))
+        if not any([(await self.now(one.test)).status != 0 for one in self.stayed]):
+            return []
+        bridges, left = list[Stayed](), list[tuple[Stayed, FileError]]()
+        try:
+            for refused in tuple(self.refused.values()):
+                with suppress(FileError, UsageError):
+                    bridges += self._bridged(refused.one)
+            for number, one in enumerate(self.stayed):
+                now = read_now(kept_of(one.path).path) or b""
+                raising = undo(one.raising, one.change.after, now) if one.raising else None
+                if one in bridges or raising is None:
+                    continue
+                self.tell(f"the tests run, to find those of {one.change.name}")
+                reached = await self._reaching(one.path, Change(one.change.name, now, raising), one.test)
+                own = one.verdict.own | reached
+                self.stayed[number] = replace(one, verdict=replace(one.verdict, own=own))
+            await self._prove_with(bridges)
+        finally:
+            for bridge in reversed(bridges):
+                try:
+                    self.take_back(bridge)
+                except FileError as error:
+                    left.append((bridge, error))
+        return left
+
+    def _bridged(self, one: Stayed) -> list[Stayed]:
+        """Put a fill that was refused into its file for now, and return it; nothing where the file is not as it was."""
+        path = one.path
+        now = read_now(kept_of(path).path)
+        new = None if now is None else undo(one.change.after, one.change.before, now)
+        if now is None or new is None or new == now:
+            return []
+        self.partials.begin(path, now)
+        replace_file(path, now, new)
+        self.stayed.append(one)
+        self.passed[one.key] = set()
+        self._changed({})
+        return [one]
+
+    async def _prove_with(self, bridges: Sequence[Stayed]) -> None:
+        """Run the tests with `bridges` in the files, then with each other fill of one stub, while a fill is not proven.
+
+        Only fills that are no bridges are to be proven.
+        """
+        for one in tuple(self.stayed):
+            await self.now(one.test)
+        for other in tuple(self.stayed):
+            for fill in () if other.verdict.good else other.others:
+                others = [one for one in self.stayed if one is not other and one not in bridges]
+                waiting = [one.change.name for one in others if not await self.is_proven(one)]
+                now = read_now(kept_of(other.path).path)
+                new = None if now is None else undo(fill, other.change.after, now)
+                if not waiting or now is None or new is None or new == now:
+                    break
+                name = other.change.name
+                self.tell(f"the tests of {waiting[0]} run with another fill of {name}")
+                await self._try(other.path, Change(name, now, new), other.test)
 
     async def fallen(self, documents: Documents) -> list[tuple[float, Stayed]]:
         """Return the fills that stay without being good, with the share of their own tests that do not fail, upwards.

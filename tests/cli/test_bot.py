@@ -404,6 +404,16 @@ MASKED = {
         ("", ""),
         "of its own tests, 1 passed with it and 1 ended in functions that are not written",
     ),
+    "one that ends there before it reaches the function tells nothing either": (
+        ("first(1) is None", "(second(1), first(2)) == (7, 7)"),
+        ("", ""),
+        "of its own tests, 1 passed with it and 1 ended in functions that are not written",
+    ),
+    "one that passes once another fill lets it through shows that it is right": (
+        ("first(1) is None", "second(1) == 7", "(second(1) or 1, first(2)) == (1, None)"),
+        ("return None", ""),
+        "its own tests have passed with it, 1 of them before fills of other stubs were taken back",
+    ),
     "one that fails before it tells something": (
         ("first(1) is None", "first(1) == 7 and second(1) == 7"),
         ("", ""),
@@ -484,6 +494,19 @@ def test_a_test_that_ends_in_a_function_that_is_not_written_counts_for_no_other(
     assert code == (not all(fills)) and report["stubs"][0]["why"].startswith(said)
     assert [stub["outcome"] == "kept" for stub in report["stubs"]] == [bool(fill) for fill in fills]
     assert (report["stubs"][0]["outcome"] == "unproven") == ("not written" in said and not fills[0])
+
+
+def test_a_test_that_two_stubs_stop_is_passed_with_fills_of_both(tested: Path) -> None:
+    tested.write_text(text := PAIR + "def third(n):\n    raise NotImplementedError\n")
+    (tested.parent / "test_cash.py").write_text(
+        "from cash import first, second, third\n\ndef test_first():\n    assert first(1) is None\n\n"
+        "def test_second():\n    assert second(1) == 7\n\ndef test_third():\n    assert third(1) == 7\n\n"
+        "def test_all():\n    assert (second(1), third(1), first(2)) == (None, True, None)\n"
+    )
+    report, _, code = run(tested, "--keep-if", RUN)
+    assert code == 1 and outcomes(report) == {"first": "kept", "second": "partial", "third": "partial"}
+    assert tested.read_text() == text.replace("raise NotImplementedError", "return None", 1)
+    assert [path.name for path in tested.parent.iterdir() if path.name.startswith(".cash")] == []
 
 
 def test_a_test_that_needs_the_function_no_more_shows_nothing(tested: Path) -> None:
