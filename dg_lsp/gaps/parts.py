@@ -312,7 +312,9 @@ def _is_unclosed(analysis: Analysis) -> bool:
     put, guessed = analysis.data[slice(*analysis.inserted)], analysis.masks or analysis.cost > 0
     if state.string:
         known = state.string in put or lacks_end(language, data, analysis.offset, state)
-        return known or (guessed and first_token(language, data, state.begins).kind != "string")
+        # An escape that ends at the cursor is half of one.
+        text = data[: analysis.offset] + FILLER + data[analysis.offset :]
+        return known or (guessed and first_token(language, text, state.begins).kind != "string")
     if state.text or state.comment:
         return False
     # A repair that takes nothing away and leaves no error has inserted all that is missing.

@@ -11,7 +11,7 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.guard.site import Site
 from dg_lsp.messages import PARTS, STRINGS
-from dg_lsp.source.brackets import closers, state_at, unpaired
+from dg_lsp.source.brackets import closers, state_at, template_at, unpaired
 from dg_lsp.source.budget import check, tried
 from dg_lsp.source.document import BOM
 from dg_lsp.source.items import member_around, top_level_item
@@ -477,10 +477,13 @@ def _up_to_outer(site: Site, text: bytes) -> tuple[bytes, bytes]:
     `)` of the two brackets that are missing.
     """
     state, line = site.state, min(site.line, site.state.line)
-    start = text.find(state.string) + len(state.string) if state.string in text else 0
+    # The text after the end of a string or a template is read as code.
+    template = template_at(site.before, state.opened)
+    quoted = state.string + state.closing(at for at in state.opened if at >= template)
+    start = text.find(quoted) + len(quoted) if quoted in text else 0
     closers = unpaired(site.language, text[start:]).closers
     pairs = zip(state.brackets, state.opened, strict=True)
-    opened = bytes(bracket for bracket, at in pairs if at >= line)
+    opened = bytes(bracket for bracket, at in pairs if at >= line and not (start and at >= template))
     own = unpaired(site.language, site.rest, opened).outer
     if len(closers) <= own:
         return text, b""

@@ -40,7 +40,7 @@ from dg_lsp.source.document import Document
 from dg_lsp.source.history import splits_character
 from dg_lsp.source.items import top_level_item
 from dg_lsp.source.lexer import first_token, line_end, line_start
-from dg_lsp.source.misplaced import new_misplaced
+from dg_lsp.source.misplaced import new_misplaced, repeated
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
@@ -202,21 +202,28 @@ def _left(neutral: Text, filled: Text) -> tuple[Fault, ...]:
 
 
 def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return parts of the fill that the grammar accepts and the language does not, but those of the neutral text."""
-    start, end = filled.start, filled.end
-    typed = {(n.type, n.start_byte) for n in _refusals(neutral) if n.start_byte < start}
-    inside = [n for n in _refusals(filled) if n.start_byte < end and n.end_byte > start]
-    new = [n for n in inside if (n.type, n.start_byte) not in typed]
+    """Return what the grammar accepts and the language does not, in the fill and in what it changes behind it."""
+    start, end, language = filled.start, filled.end, filled.language
+    gap = neutral.start, neutral.end
+    _, changed = language.changed(neutral.tree, neutral.data, gap, filled.fill, filled.tree)
+    known = {_place(neutral, n) for n in _refusals(neutral, changed + len(neutral.data) - len(filled.data))}
+    new = [n for n in _refusals(filled, changed) if n.end_byte > start and _place(filled, n) not in known]
     own = filled.tree.root_node, (start, end)
-    new += new_misplaced(filled.language, own, (neutral.tree.root_node, (neutral.start, neutral.end)))
-    places = [(max(n.start_byte - start, 0), min(n.end_byte, end) - start) for n in new]
-    return tuple(fault_at(filled.fill, a, b, unexpected(filled.fill[a:b])) for a, b in places)
+    new += repeated(language, *own)
+    new += new_misplaced(language, own, (neutral.tree.root_node, gap))
+    places = [(min(max(n.start_byte - start, 0), end - start), min(n.end_byte, end) - start) for n in new]
+    return tuple(fault_at(filled.fill, a, max(a, b), unexpected(filled.fill[a:b])) for a, b in places)
 
 
-def _refusals(text: Text) -> list[Node]:
-    """Return the nodes in the fill of `text` that are code for the grammar only."""
-    span = text.start, max(text.end, text.start + 1)
+def _refusals(text: Text, stop: int) -> list[Node]:
+    """Return the nodes from the fill of `text` up to `stop` that are code for the grammar only."""
+    span = text.start, max(text.end, text.start + 1, stop)
     return text.language.captures(text.tree.root_node, span).get("refuse", [])
+
+
+def _place(text: Text, node: Node) -> tuple[str, int]:
+    """Return the type of `node` and where it begins, behind the gap counted from the end of `text`."""
+    return node.type, node.start_byte - (len(text.data) if node.start_byte >= text.end else 0)
 
 
 def _misplaced(neutral: Text, filled: Text) -> tuple[Fault, ...]:

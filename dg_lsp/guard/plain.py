@@ -12,12 +12,12 @@ from dg_lsp.gaps import REACH, open_at
 from dg_lsp.guard.baseline import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.site import Site
-from dg_lsp.guard.statements import begins_otherwise, is_ended, statement_of
+from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, statement_of, takes_in
 from dg_lsp.source.brackets import PAIRS
 from dg_lsp.source.budget import attempt
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import Span, line_start
-from dg_lsp.source.misplaced import new_misplaced
+from dg_lsp.source.misplaced import new_misplaced, repeated
 from dg_lsp.source.reasons import TooDeep, Unreadable
 
 # A longer text is not parsed: tokens must do.
@@ -45,6 +45,10 @@ def harm_between(site: Site, fill: bytes) -> str:
     if not _is_parsed(site.language, site.before, site.after):
         return ""
     alone = _fits_alone(site, fill)
+    if alone is None and takes_in(site, fill):
+        return "a statement that is not ended"
+    if alone is None and is_cut_short(site, fill):
+        return "a statement that is cut short"
     return _harm_in_tree(site, fill) if alone is None else "" if alone else "a syntax error"
 
 
@@ -67,7 +71,9 @@ def _harm_in_tree(site: Site, fill: bytes) -> str:
     if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):
         return "a syntax error"
     moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
-    return "a statement that cannot be here" if moved else ""
+    if moved:
+        return "a statement that cannot be here"
+    return "a name that is there already" if repeated(language, new.root_node, (at, end)) else ""
 
 
 def _is_open(site: Site, fill: bytes) -> bool:

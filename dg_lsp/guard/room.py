@@ -99,7 +99,10 @@ def is_in_header(site: Site, fill: bytes) -> bool:
 
 
 def is_complete(site: Site, fill: bytes) -> bool:
-    """Return whether `fill` is code that leaves nothing for others to end."""
+    """Return whether `fill` is code that leaves nothing for others to end; it may end the string of its line."""
+    if site.state.string and site.state.begins >= site.line:
+        begins = site.state.begins
+        site, fill = site.between(site.before[:begins], site.after), site.before[begins:] + fill
     quoted = site.state.string or site.state.comment or site.state.text or fill.endswith(b"\\")
     return not (quoted or left_open(site, fill))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from dg_lsp.guard.site import Site
 from dg_lsp.source.language import Language
@@ -38,12 +39,45 @@ def statement_of(site: Site) -> Statement | None:
 
 
 def begins_otherwise(site: Site, fill: bytes) -> bool:
-    """Return whether `fill` begins a statement with what begins none, such as `THEN`."""
+    """Return whether `fill` makes a statement that begins with what begins none, such as `THEN`, in it or behind it."""
     own = statement_of(site)
-    if own is None or not own.first:
+    if own is None:
         return False
-    code = _code(site.language, own.before + fill)
-    return bool(code) and not site.language.plain.begins.match(code)
+    language, text = site.language, own.before + fill + own.after
+    ends = [stop for stop in _ends(language, text) if stop > len(own.before)]
+    begun = [0] if own.first else []
+    made = [_code(language, text[at:]) for at in (*begun, *ends) if at <= len(own.before + fill)]
+    # The text after the gap may have begun so without the fill.
+    left = _code(language, own.after) if own.first else b""
+    return any(code and code != left and not language.plain.begins.match(code) for code in made)
+
+
+def takes_in(site: Site, fill: bytes) -> bool:
+    """Return whether `fill` begins a statement that takes in the one below it."""
+    own = statement_of(site)
+    if own is None or not own.first or site.rest.strip() or is_ended(site, own, fill):
+        return False
+    return site.language.plain.begins.match(_code(site.language, own.after)) is not None
+
+
+def is_cut_short(site: Site, fill: bytes) -> bool:
+    """Return whether a statement that begins and ends in `fill` wants more before its end, such as `ALTER TABLE;`."""
+    own, language = statement_of(site), site.language
+    if own is None or not own.first or site.rest.strip():
+        return False
+    ends = _ends(language, own.before + fill)
+    return any(
+        _fails_at_its_end(language, _code(language, (own.before + fill)[start:stop]))
+        for start, stop in pairwise((0, *ends))
+    )
+
+
+def _fails_at_its_end(language: Language, statement: bytes) -> bool:
+    """Return whether a parser gives `statement` up only once it reads the semicolon that ends it."""
+    log: list[str] = []
+    language.reparse(language.parse(b""), b"", (0, 0), statement, log.append)
+    failed = next((words for words in log if words.startswith("detect_error")), "")
+    return failed == "detect_error lookahead:;"
 
 
 def is_ended(site: Site, own: Statement, fill: bytes) -> bool:

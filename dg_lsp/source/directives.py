@@ -1,11 +1,14 @@
 """Directives: the lines of a preprocessor, of which trees show little. Knows tokens and the words of a language."""
 
 import re
+from collections.abc import Sequence
 
 from dg_lsp.source.brackets import state_at, unpaired
+from dg_lsp.source.jsx import Mark
 from dg_lsp.source.language import Language
-from dg_lsp.source.lexer import line_below, line_end, line_start, marks, tokens
+from dg_lsp.source.lexer import Span, line_below, line_end, line_start, marks, tokens
 
+_LITERALS = ("directive", "string", "open_string", "open_text", "comment")
 _WORD = re.compile(rb"[ \t]*([A-Za-z_]\w*)?")
 # A file in quotes or angle brackets, or the name of a macro.
 _FILE = rb"[^\"<>'`(){}\[\];*?|#]+"
@@ -25,7 +28,8 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
     """Return why `fill` leaves a directive that no preprocessor can read, as in `#i|nclude`; empty if it does not.
 
     1. Read the directives that the fill is in, or that are in it; in a comment there is none.  2. Each can be read by
-    itself.  3. No more brackets or conditions are unmatched than without the fill, and no line joins the one below.
+    itself.  3. No more brackets or conditions are unmatched than without the fill, code holds no sign of a directive,
+    and no line joins the one below.
     """
     # 1.
     sign, begun = language.words.directive, directive_start(language, before, len(before))
@@ -38,7 +42,8 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
     head, rest = before[start:], after[: _end_of_joined(after)]
     line, end = head + fill + rest, len(head + fill)
     unmatched = -_unmatched(language, (head + rest).lstrip()[len(sign) :]) if begun >= 0 else 0
-    for kind, first, last in marks(language, line, 0, len(line)):
+    found = list(marks(language, line, 0, len(line)))
+    for kind, first, last in found:
         if kind == "directive" and first <= end:
             # 2.
             text = line[first + len(sign) : last]
@@ -46,8 +51,8 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
                 return flaw
             unmatched += _unmatched(language, text)
     # 3.
-    if conditional := _unbalanced(sign, (before, fill, after)):
-        return conditional
+    if wrong := _unbalanced(sign, (before, fill, after)) or _stray(sign, line, (len(head), end), found):
+        return wrong
     if line.endswith(b"\\") and not rest.endswith(b"\\"):
         return "a directive that continues in the line below"
     return "an unmatched bracket in a directive" if unmatched > 0 else ""
@@ -85,6 +90,14 @@ def _conditions(sign: bytes, data: bytes) -> tuple[int, int]:
         lacking += found[1] != b"if" and not opened
         opened = max(opened + (found[1] == b"if") - (found[1] == b"endif"), 0)
     return lacking, opened
+
+
+def _stray(sign: bytes, line: bytes, fill: Span, found: Sequence[Mark]) -> str:
+    """Return that a `sign` in the `fill` of `line` is in code, by the marks `found` there; empty if none is."""
+    spans = [(first, last) for kind, first, last in found if kind in _LITERALS]
+    signs = (sign_at.start() for sign_at in re.compile(re.escape(sign)).finditer(line, *fill))
+    is_stray = any(not any(first <= at < last for first, last in spans) for at in signs)
+    return f"`{sign.decode()}` in code" if is_stray else ""
 
 
 def _end_of_joined(data: bytes) -> int:

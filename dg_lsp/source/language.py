@@ -39,13 +39,13 @@ Owner = Literal["function", "class", "block"]
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 _OUTERS: dict[str, Owner] = {f"{owner}.outer": owner for owner in OWNERS}
 # What a statement may have to be in.
-ROOMS = ("function", "loop", "switch", "choice", "handler", "generator", "async", "file")
+ROOMS = ("function", "loop", "switch", "choice", "handler", "generator", "async", "ambient", "file")
 CAPTURES = (
     *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
     *("function.owner", "block.outer", "block.colon", "block.body"),
     *("arguments", "parameters", "collection", "expression", "statement"),
     *("string", "docstring", "comment"),
-    *("stub", "stub.skip", "import", "refuse", "wall", "misplaced", "misplaced.after"),
+    *("stub", "stub.skip", "import", "refuse", "once", "wall", "misplaced", "misplaced.after"),
     *(f"{what}.{room}" for what in ("misplaced", "room") for room in ROOMS),
 )
 

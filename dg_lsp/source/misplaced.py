@@ -1,9 +1,10 @@
 """Misplaced statements: what the grammar takes anywhere, and the language only in certain rooms, by gaps.scm.
 
 `@misplaced` is wrong by its pattern alone, `@misplaced.NAME` unless a `@room.NAME` is around it without a `@wall`
-between them, `@misplaced.after` below the first wall of the file.
+between them, `@misplaced.after` below the first wall of the file. `@once` is wrong where a node has two of one name.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tree_sitter import Node
@@ -32,7 +33,30 @@ def new_misplaced(language: Language, new: Part, old: Part) -> list[Node]:
     known = {name for _, name in _misplaced(nodes)}
     if not any(wall.end_byte <= first for wall in walls):
         known.add("after")
-    return [node for node, name in found if name not in known] if walls else []
+    is_file = walls or _has_only_comments(*old)
+    return [node for node, name in found if name not in known] if is_file else []
+
+
+def repeated(language: Language, root: Node, span: Span) -> list[Node]:
+    """Return the nodes in `span` that `@once` captures where the node around them has another one of their name."""
+    own = [n for n in language.captures(root, span).get("once", ()) if span[0] <= n.start_byte < span[1]]
+    holders = {n.parent.id: n.parent for n in own if n.parent is not None}
+    counts = {
+        id: Counter(_name(n) for n in language.captures(holder).get("once", ()) if n.parent == holder)
+        for id, holder in holders.items()
+    }
+    return [n for n in own if n.parent is not None and counts[n.parent.id][_name(n)] > 1]
+
+
+def _name(node: Node) -> bytes | None:
+    """Return the name that `node` gives: its first part, such as the key of a pair, or all of it."""
+    return (node.named_children[0] if node.named_children else node).text
+
+
+def _has_only_comments(root: Node, fill: Span) -> bool:
+    """Return whether the text below `root` has comments beside the one at `fill`, and no code."""
+    others = [n for n in root.children if n.end_byte <= fill[0] or n.start_byte >= fill[1]]
+    return bool(others) and all(n.is_extra for n in others) and len(root.children) - len(others) <= 1
 
 
 def _misplaced(captured: Mapping[str, Sequence[Node]]) -> list[tuple[Node, str]]:

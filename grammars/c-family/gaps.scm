@@ -81,7 +81,7 @@
   (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "if" "return" "switch" "while"))
 
 ; Statements are in functions, what leaves a loop and a case in one; a macro may stand for a header. A call may be a macro.
-[(preproc_include) (field_declaration_list)] @wall
+[(preproc_include) (preproc_def) (field_declaration_list)] @wall
 ; A header that is read once is no part of a function.
 ((preproc_call) @wall (#match? @wall "^#\\s*pragma\\s+once"))
 (function_definition) @room.function @wall

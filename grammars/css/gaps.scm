@@ -1,10 +1,10 @@
 ; Parsed, and refused by CSS: a declaration without its semicolon, which takes in the next one, signs that no value holds,
-; and a value that is important twice.
-((declaration (plain_value) @refuse)
+; and text behind `!important`.
+([(declaration (plain_value) @refuse) (binary_expression (plain_value) @refuse)]
   (#match? @refuse "^[A-Za-z-]+:") (#not-match? @refuse "^progid:"))
 ((declaration (plain_value) @refuse) (#match? @refuse "[`@]"))
 ((declaration (_ (unit) @refuse)) (#match? @refuse "[`@]"))
-(declaration (important) . (important) @refuse)
+((declaration (important) . (_) @refuse) (#not-match? @refuse "^/[*]"))
 ((postcss_statement (plain_value) @refuse) (#match? @refuse ":$"))
 (arguments (important) @refuse)
 (keyframe_block (block [(at_rule) (media_statement) (rule_set) (supports_statement) (keyframes_statement) (import_statement)] @refuse))

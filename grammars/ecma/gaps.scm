@@ -112,6 +112,13 @@
 (object_pattern ["{" ","] . "," @refuse)
 (pair_pattern key: (_) @refuse value: (rest_pattern))
 
+; What a value is assigned to ends before an operator.
+[(binary_expression right: [(assignment_expression) (augmented_assignment_expression)] @refuse)
+  (unary_expression argument: [(assignment_expression) (augmented_assignment_expression)] @refuse)]
+
+; A name that is there once.
+(object [(pair key: [(property_identifier) (string)]) (shorthand_property_identifier)] @once)
+
 ; A label is for a loop, or for a block that is left by `break`. Any other is a field of an object in the wrong place.
 (labeled_statement body: [(expression_statement) (empty_statement)]) @refuse
 ((labeled_statement body: (statement_block) @_block) @refuse

@@ -111,6 +111,8 @@
   (method_reference) (null_literal) (parenthesized_expression) (string_literal) (ternary_expression) (this) (true)
   (unary_expression)] @refuse))
 
+(program (package_declaration) . (package_declaration) @refuse)
+
 ; A label is for a loop, or for a block that is left by `break`.
 (labeled_statement (expression_statement)) @refuse
 

@@ -13,3 +13,5 @@
   open_tag: (jsx_opening_element name: (_) @_begun)
   close_tag: (jsx_closing_element name: (_) @refuse))
   (#not-eq? @_begun @refuse))
+(jsx_opening_element (jsx_attribute) @once)
+(jsx_self_closing_element (jsx_attribute) @once)

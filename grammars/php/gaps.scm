@@ -10,5 +10,8 @@
   (subscript_expression (name) @refuse) (array_element_initializer (name) @refuse)]
   (#match? @refuse
     "^([bB]reak|[cC]ase|[cC]atch|[cC]ontinue|[dD]efault|[eE]cho|[eE]lse|[eE]lseif|[fF]inally|[iI]f|[rR]eturn|[wW]hile)$"))
+; The next place of a list is no value.
+([(return_statement (subscript_expression) @refuse) (assignment_expression right: (subscript_expression) @refuse)]
+  (#match? @refuse "\\[\\s*\\]$"))
 ; A property with hooks has one.
 ((property_hook_list) @refuse (#match? @refuse "^[{]\\s*[}]$"))

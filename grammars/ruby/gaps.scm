@@ -15,7 +15,7 @@
 (retry) @misplaced.handler
 [(if) (elsif) (unless) (case) (case_match) (body_statement (rescue)) (begin (rescue))] @room.choice
 (else) @misplaced.choice
-([(argument_list (identifier) @refuse) (array (identifier) @refuse) (assignment (identifier) @refuse)
+([(argument_list (identifier) @refuse) (right_assignment_list (identifier) @refuse) (exceptions (identifier) @refuse) (array (identifier) @refuse) (assignment (identifier) @refuse)
   (binary (identifier) @refuse) (block_body (identifier) @refuse) (body_statement (identifier) @refuse)
   (call receiver: (identifier) @refuse) (call !receiver method: (identifier) @refuse) (conditional (identifier) @refuse)
   (do (identifier) @refuse) (element_reference (identifier) @refuse) (else (identifier) @refuse) (ensure (identifier) @refuse) (interpolation (identifier) @refuse)
@@ -36,6 +36,7 @@
 (call method: (constant) !arguments block: (block) @refuse)
 (binary right: (assignment left: (left_assignment_list)) @refuse)
 ((unary operator: ["-" "+"] operand: (call arguments: (argument_list) @_given) @refuse) (#not-match? @_given "^[(]"))
-((array (call arguments: (argument_list) @_given) @refuse) (#not-match? @_given "^[(]"))
+(([(array (call arguments: (argument_list) @_given) @refuse) (argument_list "," (call arguments: (argument_list) @_given) @refuse)])
+  (#not-match? @_given "^[(]"))
 ; Nothing has failed that a choice could be after.
 ((body_statement (_) @_last . (else) @refuse) (#not-match? @_last "^(rescue\\b|#)"))

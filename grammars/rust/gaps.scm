@@ -117,7 +117,7 @@
 ; A call of a macro that is followed by a statement, without its semicolon.
 (block (macro_invocation (token_tree . ["(" "["])) @refuse . [(macro_invocation) (expression_statement) (let_declaration)])
 ; A keyword as a name.
-([(arguments (identifier) @refuse) (assignment_expression (identifier) @refuse) (binary_expression (identifier) @refuse)
+([(type_identifier) @refuse (arguments (identifier) @refuse) (call_expression function: (identifier) @refuse) (assignment_expression (identifier) @refuse) (binary_expression (identifier) @refuse)
   (block (identifier) @refuse) (expression_statement (identifier) @refuse) (let_declaration value: (identifier) @refuse)
   (return_expression (identifier) @refuse) (shorthand_field_initializer (identifier) @refuse)]
   (#any-of? @refuse "as" "break" "else" "enum" "fn" "for" "if" "impl" "in" "let" "loop" "match" "mod" "mut" "pub" "ref" "return"

@@ -38,6 +38,16 @@
 
 ; A constant without its value, which only a declaration of its type may be.
 (lexical_declaration kind: "const" (variable_declarator name: (_) @refuse !type !value))
+(lexical_declaration kind: "const" (variable_declarator type: (_) !value)) @misplaced.ambient
+(ambient_declaration) @room.ambient
+
+; A value where there is only a declaration: a constant of no given type may have one.
+(ambient_declaration [(lexical_declaration (variable_declarator type: (_) value: (_) @refuse))
+  (lexical_declaration kind: "let" (variable_declarator value: (_) @refuse))
+  (variable_declaration (variable_declarator value: (_) @refuse))])
+
+; The type of a function beside others without its brackets.
+[(union_type [(function_type) (constructor_type)] @refuse) (intersection_type [(function_type) (constructor_type)] @refuse)]
 
 ; A body where there is only a declaration.
 (ambient_declaration [(class_declaration body: (class_body (method_definition) @refuse))

@@ -773,3 +773,40 @@ COMMENTS: list[tuple[str, str, Wanted | None, str, str]] = [
 def test_a_comment_ends_once(language: str, case: tuple[str, str, Wanted | None, str, str]) -> None:
     typed, below, kind, text, shown = case
     assert offered(language, typed, text, below, kind) == shown
+
+
+TEMPLATE = "class A {\n  b(c) {\n    for (const d of c) {\n      const e =\n        `in ${d} at:\\n${d"
+METHOD = "\n\n  f(c, { d } = {}) {\n    let g = c.h\n    if (!d) {\n      g = d\n    }\n  }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "typed", "below", "text", "shown"),
+    [
+        (
+            "cpp",
+            'int f()\n{\n    json j =\n    {\n        {"',
+            '\n\n    // "a"\n    int b = j.value("c", 0);\n    bool d = j.value("e", "f");\n}\n',
+            'integer", 1},',
+            'integer", 1},',
+        ),
+        (
+            "javascript",
+            'var f = function (a) {\n  return a ? a : { "',
+            ' };\n};\ng("b");\n',
+            'b": a',
+            'b": a',
+        ),
+        ("javascript", TEMPLATE, METHOD, ".name", ".name}`"),
+        ("javascript", TEMPLATE, METHOD, ".name}`", ".name}`"),
+    ],
+    ids=["an outer list", "the rest of the line", "code of a template", "all of a template"],
+)
+def test_a_text_may_end_the_quote_of_its_line_where_lines_above_are_not_closed(
+    language: str, typed: str, below: str, text: str, shown: str
+) -> None:
+    assert offered(language, typed, text, below) == shown
+
+
+@pytest.mark.parametrize("below", ['")\n  }\n}\n', '");\n}\n', '", a);\n}\n'])
+def test_half_an_escape_does_not_open_the_string_that_an_editor_has_closed(below: str) -> None:
+    assert offered("cpp", 'void f(bool a) {\n  if (!a) {\n    g("b: %s\\', "n", below) == "n"

@@ -379,8 +379,166 @@ CASES = {
         ("RETURN 1;", "THEN", "ABOR", "if x then y end", "<<EOF", " WORK;", "<?php echo 1; ?>", "ELSE"),
     ),
     "sql, a part": ("sql", "LOCK TABLE a;\nDROP TABLE |\nLOCK TABLE b;\n", ("a, 1;", "(a);", "(a, WHERE);")),
+    "javascript, a value before what is assigned": (
+        "javascript",
+        "function f() {\n  return !a && b|\n}\n",
+        (" = c;", " += c;", " || !d = e;"),
+    ),
+    "typescript, a constant without its value": (
+        "typescript",
+        "type A = B;\n|\n\nexport const c = 1;\n",
+        ("const d: E", "const d: E<F>;"),
+    ),
+    "rust, a keyword as a type": ("rust", "impl<A> B for C\nwhere\n    A: |,\n{\n}\n", ("else", "D + in")),
+    "kotlin, half an import": (
+        "kotlin",
+        "package a\n\n|\nimport b.c\n\nclass D\n",
+        ("import d.", "import d.e. "),
+    ),
+    "java, below comments alone": (
+        "java",
+        "/** a */\n|\n",
+        ("x();", "if (a) { b(); }", "package a; package b;"),
+    ),
+    "c, below comments alone": ("c", "/* a */\n\n|\n", ("return 1;", "break;", "x();")),
+    "c, in a header without includes": (
+        "c",
+        "#ifndef A\n#define A\n\nint f(void);\n|\n\n#endif\n",
+        ("break;", "return 1;", "int g(void); #endif", "x; #if B"),
+    ),
+    "c, a field of no type": (
+        "c",
+        "struct a {\n    int b;\n    |\n    int c;\n};\n",
+        ("passes;", "len; int d;"),
+    ),
+    "c, a value that takes in the line below": (
+        "c",
+        "void f(void) {\n    int a |\n    char *b = c, *d = e;\n}\n",
+        ("=", "= 1, g ="),
+    ),
+    "php, no value": (
+        "php",
+        "<?php\nfunction f() {\n    |\n}\n",
+        ("return new A($b)[];", "return $a[", "$c = $d[];"),
+    ),
+    "ruby, two calls without brackets": (
+        "ruby",
+        "def f\n  a b|\n  c\nend\n",
+        (", d e", ", d, e f", ", d raise"),
+    ),
+    "ruby, a keyword in a list without brackets": ("ruby", "a = |\nb = 1\n", ("else", "rescue, c")),
+    "ruby, no exception": ("ruby", "def f\n  a\nrescue |\n  b\nend\n", ("rescue", "A, else")),
+    "rust, a keyword that is called": (
+        "rust",
+        "const A: [B; 2] = [\n    |\n    (1, 2),\n];\n",
+        ("(3, 4),\nelse",),
+    ),
+    "css, behind what is important": (
+        "css",
+        "a {\n  b: |;\n}\n",
+        ("1ms !important 1ms !important", "c !importanturl(x)", "c !important d"),
+    ),
+    "css, a value with a key": ("css", "a {\n  b: c(1)|\n}\n", ("- d: e", " + d: e")),
+    "typescript, a value of a declaration": (
+        "typescript",
+        "export declare const a|\nexport {};\n",
+        (": B = 1;", ": string = 'c';"),
+    ),
+    "typescript, a function among types": (
+        "typescript",
+        "interface A {\n  b: |\n  c: d;\n}\n",
+        ("B | (x: C) => D;", "B & () => D;", "new () => A | new () => B;"),
+    ),
+    "typescript, a name twice": (
+        "typescript",
+        "f({\n  ...a,\n  |\n  b: c,\n});\n",
+        ("d, b: e,", "b,", "d,\n  d,", "d: 1, d: 2,", "d, d: 1,"),
+    ),
+    "tsx, an attribute twice": (
+        "tsx",
+        "const a = <B c={d} | />;\n",
+        ("c={e}", "f={g} f={h}", "c"),
+    ),
+    "sql, a clause of a statement that is ended": (
+        "sql",
+        "CREATE FUNCTION a(b)\n RETURNS c\n IMMUTABLE |\nRETURN $2 + $1;\n\nGRANT a ON b TO c;\n",
+        ("STRICT RETURN $2 + $1;", "RETURN $2 + $1;", "RETURN 1;"),
+    ),
+    "sql, a statement that takes in the next one": (
+        "sql",
+        "ALTER TABLE a ADD UNIQUE USING INDEX b;\n\n|\n\nALTER TABLE c ADD UNIQUE USING INDEX d;\n",
+        ("ALTER TABLE e", "ALTER TABLE", "ALTER TABLE ;", "DROP TABLE;"),
+    ),
+    "sql, no value": ("sql", "LOAD 'a';\nSELECT |\n", ("END;", "ELSE", "a WHERE THEN")),
+    "sql, a quote": (
+        "sql",
+        "ALTER TABLE a ADD UNIQUE USING INDEX b;\n|\nGRANT a ON b TO c;\n",
+        ("DROP TABLE a`;", "DROP TABLE `a;"),
+    ),
 }
 RIGHT = {
+    "javascript, a value that is assigned": (
+        "javascript",
+        "function f() {\n  return !a && b|\n}\n",
+        (" === c;", " && (d = e);", ".map((c) => d = c);"),
+    ),
+    "typescript, a constant of a declaration of others": (
+        "typescript",
+        "declare namespace A {\n  |\n  const b: C;\n}\n",
+        ("const d: E;",),
+    ),
+    "kotlin, an import": (
+        "kotlin",
+        "package a\n\n|\nimport b.c\n\nclass D\n",
+        ("import d.*", "import d.e.F"),
+    ),
+    "java, below comments alone": ("java", "/** a */\n|\n", ("package a;", "class A { }")),
+    "java, a text of nothing": ("java", "|\n", ("x();",)),
+    "c, in a header without includes": (
+        "c",
+        "#ifndef A\n#define A\n\nint f(void);\n|\n\n#endif\n",
+        ("int g(void);", "#define B 1", "struct c;"),
+    ),
+    "c, signs of a macro": ("c", "#define A(x) \\\n    f(|)\n", ("#x", "a##x")),
+    "c, a field of a macro": (
+        "c",
+        "struct a {\n    int b;\n    |\n};\n",
+        ("HEAD;", "int c;", "struct d;", "b_t *e;"),
+    ),
+    "c, a product": ("c", "void f(void) {\n    int a = |;\n}\n", ("b * c", "g(b * c)", "(char *) b")),
+    "php, the next place of a list": (
+        "php",
+        "<?php\nfunction f() {\n    |\n}\n",
+        ("$a[] = 1;", "return $a[0];", "f($a[]);"),
+    ),
+    "ruby, calls in calls": (
+        "ruby",
+        "def f\n  |\n  c\nend\n",
+        ("a b, c(d)", "a b c, d", "raise A, b", "a b, c: d", "a b, c.d"),
+    ),
+    "css, what is important": ("css", "a {\n  b: |;\n}\n", ("c !important", "c !important /* d */")),
+    "typescript, a constant of a declaration": (
+        "typescript",
+        "export declare const a|\nexport {};\n",
+        (": B;", " = 1;"),
+    ),
+    "typescript, a function among types": (
+        "typescript",
+        "interface A {\n  b: |\n  c: d;\n}\n",
+        ("B | ((x: C) => D);", "() => A | B;"),
+    ),
+    "typescript, names of other objects": (
+        "typescript",
+        "f({\n  ...a,\n  |\n  b: c,\n});\n",
+        ("d,", "d: { b: 1 },", "[b]: e,", "...b,"),
+    ),
+    "tsx, attributes": ("tsx", "const a = <B c={d} | />;\n", ("e={<F c={g} />}", "{...c}")),
+    "sql, statements that are ended": (
+        "sql",
+        "ALTER TABLE a ADD UNIQUE USING INDEX b;\n\n|\n\nALTER TABLE c ADD UNIQUE USING INDEX d;\n",
+        ("DROP TABLE `g`;", "DROP TABLE g; DROP TABLE e;", "CREATE VIEW h AS SELECT 1;"),
+    ),
+    "sql, a statement that goes on below": ("sql", "|\nSELECT 1;\n", ("CREATE VIEW a AS", "INSERT INTO a")),
     "css, at-rules in rules": (
         "css",
         "a {\n  @media (b) { c: d; }\n}\n\ne {\n  f: g;\n  |\n}\n",
