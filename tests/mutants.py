@@ -964,7 +964,15 @@ MUTANTS = (
         "dg_lsp/guard/statements.py",
         "return site.language.plain.begins.match(_code(site.language, own.after)) is not None",
         "return False",
-        "tests/source/test_misplaced.py::test_a_statement_is_refused_where_the_language_has_none",
+        "tests/guard/test_plain.py::test_a_statement_of_sql_ends_before_the_one_below_it",
+    ),
+    Mutant(
+        5,
+        "half a statement is ended",
+        "dg_lsp/guard/statements.py",
+        'return failed == "detect_error lookahead:;"',
+        "return False",
+        "tests/guard/test_plain.py::test_a_statement_of_sql_ends_before_the_one_below_it",
     ),
     Mutant(
         5,

@@ -174,3 +174,17 @@ def test_outside_of_a_fence_nothing_is_filled(place: str) -> None:
     strange = Document("file:///w/a.md", "markdown", 1, b"```klingon\nx\n```\n")
     with pytest.raises(NoGap, match="no language that is known here: klingon"):
         fenced(strange, 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("SELECT * FROM a WHERE b = 'c'", "SELECT * FROM a WHERE b = 'c';"), ("ALTER TABLE a", "")],
+    ids=["whole", "cut short"],
+)
+def test_a_statement_of_sql_ends_before_the_one_below_it(text: str, shown: str) -> None:
+    unknown = "ALTER TABLE {0} ADD PRIMARY KEY USING INDEX {0}_index;\n\n"
+    above, below = (
+        "".join(unknown.format(name) for name in names) for names in (("d", "e", "f"), ("g", "h", "i"))
+    )
+    found = filled("sql", f"{above}‸\n\n{below}", text)
+    assert found == f"{above}{shown}\n\n{below}" if shown else found.startswith("<")
