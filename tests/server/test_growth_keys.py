@@ -32,13 +32,14 @@ class Person:
     typed: str = ""
     offer: str = ""
     base: int = 0
+    erased: bool = False
     asked: int = 0
     wrong: list[str] = field(default_factory=list)
     grown: int = 0
 
     def begin(self) -> None:
         """Begin again with an empty line."""
-        self.version, self.typed, self.offer = self.version + 1, "", ""
+        self.version, self.typed, self.offer, self.erased = self.version + 1, "", "", False
         # Another text each time: one that was there before has come back by an undo, after which nothing is offered.
         self.wire.send(changed(self.version, f"{ABOVE}{INDENT}\n\n\nlimit = {self.version}\n"))
         self.ask()
@@ -60,6 +61,8 @@ class Person:
         before, name = self.rest, f"{self.version} {self.asked}"
         items = ghost(self.wire, name, self.place)
         text = items[0]["insertText"] if items else ""
+        if self.erased and not text:
+            return  # the server is silent behind an erasing key, and the text that is shown stays
         if not text.startswith(before):
             self.wrong.append(f"behind {self.typed!r}: {before!r} became {text!r}")
         self.grown += bool(before) and len(text) > len(before)
@@ -86,7 +89,7 @@ class Person:
         self._change({"start": self.place, "end": end}, "")
 
     def _change(self, span: Any, text: str) -> None:
-        self.version += 1
+        self.version, self.erased = self.version + 1, not text
         self.wire.send(changed(self.version, text, span))
         if self.eager or not self.rest:
             self.ask()
