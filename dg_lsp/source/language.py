@@ -141,7 +141,8 @@ class Language:
         """
         text = self.readable(data)
         check_depth(self.scanner, text)
-        if self.words.ends[0] == b";" and is_endless(text):
+        end = self.words.ends[0].decode()
+        if (end == ";" or self.style == "indent") and is_endless(text, end):
             raise Unreadable
         # A parser holds state, so each call has its own and threads cannot meet in one.
         return parse(tree_sitter.Parser(self.grammar), text, last=self.scanner.last)

@@ -30,8 +30,10 @@ _LOOKS, _FEW_TOKENS, _MOST_BYTES = 4, 560, 4_096
 # where they do. A text with more errors than this, as estimated, is refused.
 _TOKENS, _LATER, _SOME, _LOOK, _MOST_ERRORS = 1_100, 2_200, 130, 4, 390
 _SAMPLE = 400  # bytes of a block in which tokens are counted
-# What ends a statement, a label or an element of a list somewhere in any code, and a semicolon for all of it.
+# What ends a statement, a label or an element of a list somewhere in any code, and a semicolon for all of it; and the
+# same with the ends of lines, where these end statements, too.
 _SAME = bytes(59 if byte in b";{},:" else byte for byte in range(256))
+_SAME_OR_LINE = bytes(59 if byte in b";{},:\r\n" else byte for byte in range(256))
 # Nobody writes so many words and signs, or bytes, without any of them.
 _STATEMENT_TOKENS, _STATEMENT = 700, 1_400
 # Comments that end, directives and strings do not count. Most files have no directives, and then not to look is faster.
@@ -51,9 +53,13 @@ _NO_SIGNS = bytes(c for c in range(256) if _WORDS[c] == 119 or c in _BLANKS)
 _ERROR = "resume version"  # what a message of the parser about an error begins with
 
 
-def is_endless(data: bytes) -> bool:
-    """Return whether a statement of `data` is longer than anybody writes, such as 300 times `x =>` in Java."""
-    if len(data) < _STATEMENT or max(map(len, parts := data.translate(_SAME).split(b";"))) < _STATEMENT:
+def is_endless(data: bytes, end: str = ";") -> bool:
+    """Return whether a statement of `data` is longer than anybody writes, such as 300 times `x =>` in Java.
+
+    end: what ends statements; if it is not a semicolon, the ends of lines do.
+    """
+    same = _SAME if end == ";" else _SAME_OR_LINE
+    if len(data) < _STATEMENT or max(map(len, parts := data.translate(same).split(b";"))) < _STATEMENT:
         return False
     # What is far from a cursor is blank.
     if all(
@@ -61,7 +67,7 @@ def is_endless(data: bytes) -> bool:
     ):
         return False
     apart = _APART_OR_DIRECTIVE if b"#" in data else _APART
-    code = apart.sub(b" ", data).translate(_SAME)
+    code = apart.sub(b" ", data).translate(same)
     long = (part for part in code.split(b";") if len(part) > _STATEMENT_TOKENS)
     return any(count_tokens(part) > _STATEMENT_TOKENS for part in long)
 

@@ -20,7 +20,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.source.budget import Budget, bounded, check, spending, unbilled, within
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import NoGap, OutOfTime
+from dg_lsp.source.reasons import NoGap, OutOfTime, Unreadable
 from dg_lsp.source.recovery import is_endless
 from tests.guard.faulty import faults
 
@@ -385,3 +385,13 @@ def test_quotes_in_a_row_are_looked_at_once(unit: str) -> None:
     began = time.process_time()
     is_endless(f"int a = {unit * 75_000}\n;".encode())
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("unit", ["/*f", "/*_indent", "+*f", "a/**f "])
+def test_an_endless_line_of_python_is_not_parsed(unit: str) -> None:
+    """Its parser takes quadratic time and memory for these, seconds and gigabytes at 9 kB, and heeds no callback."""
+    began = time.process_time()
+    with pytest.raises(Unreadable):
+        load_language("python").parse(unit.encode() * 3_000 + b"a")
+    assert time.process_time() - began < 0.5
+    assert load_language("python").parse(f"x = {unit}\n".encode() * 1_000)

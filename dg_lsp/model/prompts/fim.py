@@ -50,11 +50,10 @@ class Family:
         return tuple(filter(None, (self.prefix, self.suffix, self.middle, self.mark)))
 
 
-# A tokenizer is of the first family of which it has the needed tokens. Each is the family's own published prompt:
-# QwenLM/Qwen2.5-Coder's README ("File-Level Code Completion"); ai.google.dev/gemma/docs/codegemma/prompt-structure;
-# StarCoder2's report (arXiv:2402.19173, section 5.2); StarCoder's card; the tokenizer_config.json of ibm-granite's 3.x
-# and 4.x; deepseek-ai/DeepSeek-Coder's README ("Code Insertion"); mistralai/cookbook, concept-deep-dive/tokenization,
-# whose prefix begins with a blank that SentencePiece adds and we do not.
+# A tokenizer is of the first family of which it has the needed tokens. Read in the family's own pages: CodeGemma
+# (ai.google.dev/gemma/docs/codegemma/prompt-structure) and Codestral (mistralai/cookbook, concept-deep-dive, whose
+# prefix begins with a blank that SentencePiece adds and we do not). Read as others quote them: Qwen2.5-Coder's and
+# DeepSeek-Coder's READMEs and StarCoder2's report (arXiv:2402.19173); Granite in the lists of tokens of llama.cpp.
 FAMILIES = {
     "Qwen2.5-Coder, Qwen3-Coder": Family(
         "<|fim_prefix|>",
