@@ -59,8 +59,11 @@ def is_endless(data: bytes, end: str = ";") -> bool:
     end: what ends statements; if it is not a semicolon, the ends of lines do.
     """
     same = _SAME if end == ";" else _SAME_OR_LINE
-    if len(data) < _STATEMENT or max(map(len, parts := data.translate(same).split(b";"))) < _STATEMENT:
+    marked, half = data.translate(same), _STATEMENT // 2
+    # Each part of that length has a whole block of half of it, without a mark.
+    if all(b";" in marked[at : at + half] for at in range(0, len(marked) - half + 1, half)):
         return False
+    parts = marked.split(b";")
     # What is far from a cursor is blank.
     if all(
         len(part) < _STATEMENT or len(part.translate(None, _BLANKS)) <= _STATEMENT_TOKENS for part in parts

@@ -394,4 +394,15 @@ def test_an_endless_line_of_python_is_not_parsed(unit: str) -> None:
     with pytest.raises(Unreadable):
         load_language("python").parse(unit.encode() * 3_000 + b"a")
     assert time.process_time() - began < 0.5
-    assert load_language("python").parse(f"x = {unit}\n".encode() * 1_000)
+
+
+def test_long_lines_of_python_that_somebody_writes_are_parsed() -> None:
+    python = load_language("python")
+    lines = [
+        "x = [" + "1, " * 3_000 + "]",
+        'y = "' + "/*f" * 3_000 + '"',
+        "z = " + " + ".join("ab" * 100),
+        "# " + "/*f" * 3_000,
+    ]
+    assert not python.parse("\n".join(lines).encode()).root_node.has_error
+    assert not is_endless(b"a\n" * 2_500_000, "")
