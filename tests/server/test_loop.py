@@ -21,6 +21,9 @@ from tests.server.wire import HERE, Wire, frame, notification, request
 
 URI, LINE = "file:///w/long.py", "total = compute(alpha, beta, gamma)\n"
 BAR = 0.05  # seconds of processor time that the loop may spend in one go
+# Seconds of processor time for 100 MB of new memory on a machine that gives them as they are asked for. A virtual
+# machine whose host takes memory back needs up to 0.65, which counts as the time of whoever touches it.
+MEMORY, SIZE = 0.035, 100 << 20
 AT = {"line": 0, "character": 0}
 Message = dict[str, Any]
 
@@ -46,6 +49,13 @@ def longest(wire: Wire, *messages: Message) -> float:
         time.sleep(0.05)
     assert "the handler of" not in wire.stderr
     return max(found)
+
+
+def memory_time() -> float:
+    """Measure the seconds of processor time for new memory."""
+    began = time.thread_time()
+    bytearray(SIZE)
+    return time.thread_time() - began
 
 
 def opened(text: str, uri: str = URI) -> Message:
@@ -126,9 +136,11 @@ SENT: dict[str, list[Message]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SENT)
 def test_the_loop_does_not_stand(wire: Wire, what: str) -> None:
+    slow = memory_time()
     spent = longest(wire, *SENT[what])
-    print(f"{what}: {1000 * spent:.0f} ms")
-    assert spent < BAR
+    slow = max(slow, memory_time(), MEMORY) / MEMORY
+    print(f"{what}: {1000 * spent:.0f} ms; memory is {slow:.1f} times as slow as usual")
+    assert spent < BAR * slow
 
 
 def test_messages_behind_a_large_one_are_handled_in_order(wire: Wire) -> None:
