@@ -202,7 +202,7 @@ def _left(neutral: Text, filled: Text) -> tuple[Fault, ...]:
 
 
 def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return what the grammar accepts and the language does not, in the fill and in what it changes behind it."""
+    """Return what the grammar accepts and the language does not, in the fill and in what it changes after it."""
     start, end, language = filled.start, filled.end, filled.language
     gap = neutral.start, neutral.end
     _, changed = language.changed(neutral.tree, neutral.data, gap, filled.fill, filled.tree)
@@ -222,7 +222,7 @@ def _refusals(text: Text, stop: int) -> list[Node]:
 
 
 def _place(text: Text, node: Node) -> tuple[str, int]:
-    """Return the type of `node` and where it begins, behind the gap counted from the end of `text`."""
+    """Return the type of `node` and where it begins, after the gap counted from the end of `text`."""
     return node.type, node.start_byte - (len(text.data) if node.start_byte >= text.end else 0)
 
 

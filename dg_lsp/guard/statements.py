@@ -39,7 +39,7 @@ def statement_of(site: Site) -> Statement | None:
 
 
 def begins_otherwise(site: Site, fill: bytes) -> bool:
-    """Return whether `fill` makes a statement that begins with what begins none, such as `THEN`, in it or behind it."""
+    """Return whether `fill` makes a statement that begins with what begins none, such as `THEN`, in it or after it."""
     own = statement_of(site)
     if own is None:
         return False

@@ -1,4 +1,4 @@
-"""Causal networks behind the seam for networks: transformers' own, without a conversion."""
+"""Causal networks as networks of the model: transformers' own, without a conversion."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

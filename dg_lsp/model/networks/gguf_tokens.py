@@ -112,7 +112,7 @@ def _by_transformers(opened: GgufFile, names: dict[str, str]) -> Tokenizer:
 
 
 def _corrected(tokenizer: Tokenizer, names: dict[str, str], count: int) -> Tokenizer:
-    """`tokenizer` with other names for some of its added tokens, and without those behind the first `count`."""
+    """`tokenizer` with other names for some of its added tokens, and without those after the first `count`."""
     parts = json.loads(tokenizer.to_str())
     vocabulary = parts["model"]["vocab"].items()
     parts["model"]["vocab"] = {

@@ -11,7 +11,7 @@ from typing import Any
 from dg_lsp.model.networks.gguf_file import GgufFile
 
 TOKENS, OUTPUT, FREQUENCIES = "token_embd.weight", "output.weight", "rope_freqs.weight"
-# The options of transformers' configuration, by the names of a header behind that of the architecture.
+# The options of transformers' configuration, by the names of a header after that of the architecture.
 _OPTIONS = {
     "block_count": "num_hidden_layers",
     "context_length": "max_position_embeddings",
