@@ -65,16 +65,19 @@ class Written:
 class LlamaServer:
     """The server at `settings.engine_url`, which is asked from the model's thread.
 
-    device: which llama.cpp it is and what it serves, once it has been asked. backoff: when it may be asked again.
+    device: which llama.cpp it is and what it serves, once it has been checked. backoff: when it may be asked again.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._url = settings, address_in(settings.engine_url)
         self._client = httpx2.Client(**client_options(settings, trusted(settings.engine_ca), _SILENT))
         self.device, self.backoff = NAME, Backoff(first=1.0)
+        self._is_checked = False
 
     def connect(self) -> None:
-        """Check that the server can fill gaps; no text of a user is sent."""
+        """Check that the server can fill gaps, unless that was done since it last failed; no text of a user is sent."""
+        if self._is_checked:
+            return
         with reaching(self._settings, NAME):
             found = self._client.get("/props")
             if found.status_code != 200:
@@ -92,19 +95,25 @@ class LlamaServer:
                 f"{posixpath.basename(path)} at {self._url} knows no fill-in-the-middle; serve a model that does, such "
                 "as Qwen2.5-Coder"
             )
-        self.device = f"{NAME} {build}, {posixpath.basename(path)}"
+        self.device, self._is_checked = f"{NAME} {build}, {posixpath.basename(path)}", True
 
     def write(self, body: dict[str, Any]) -> Generator[Written, None, None]:
         """Yield the text so far at each sign of life. Closing the generator closes the connection and ends the work."""
-        with (
-            attempting(self.backoff),
-            reaching(self._settings, NAME),
-            self._client.stream("POST", "/infill", json=body) as answer,
-        ):
-            if answer.status_code != 200:
-                answer.read()
-                raise refusal_of(answer, self._settings, NAME)
-            yield from _written(answer.iter_lines())
+        try:
+            with attempting(self.backoff):
+                self.connect()
+                with (
+                    reaching(self._settings, NAME),
+                    self._client.stream("POST", "/infill", json=body) as answer,
+                ):
+                    if answer.status_code != 200:
+                        answer.read()
+                        raise refusal_of(answer, self._settings, NAME)
+                    yield from _written(answer.iter_lines())
+        except EngineError:
+            # It may serve another model by the next request, or be another program.
+            self._is_checked = False
+            raise
 
     def close(self) -> None:
         """Close the connections; the server runs on."""

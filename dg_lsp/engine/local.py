@@ -15,7 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, aclosing, closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -74,11 +74,12 @@ class LocalEngine:
     """A loaded checkpoint with a PrefixCache for each document, on one model thread. Make it with `open`.
 
     patience: seconds without a step after which it counts as stuck. first_step: those that each of the first steps may
-    take: they compile, and read `weights` bytes, maybe from a slow disk. device: that of the model. passes: the
-    denoising steps, encoded chunks and tokens written so far, each a pass of the network.
+    take: they compile, and read `weights` bytes, maybe from a slow disk. device: that of the model. why: see Hosted.
+    passes: the denoising steps, encoded chunks and tokens written so far, each a pass of the network.
     """
 
     patience = 20.0
+    why = ""
 
     def __init__(
         self,
@@ -202,7 +203,10 @@ class ForeignServer(Protocol):
 
 
 class ForeignEngine(LocalEngine):
-    """The engine of this process whose model runs on `server`, which may be busy, or still compile, for minutes."""
+    """The engine of this process whose model runs on `server`, which may be busy, or still compile, for minutes.
+
+    why: the reason that the server could not answer when it was last asked; empty if it could.
+    """
 
     patience = 600.0
 
@@ -211,9 +215,28 @@ class ForeignEngine(LocalEngine):
         self.server = server
 
     async def connect(self) -> None:
-        """Check the server; that is done again by the next infill where the server was away."""
-        await asyncio.to_thread(self.server.connect)
-        self.device = self.server.device
+        """Check the server; the next infill does that again if it fails, as the server may be started or changed."""
+        with self._noting():
+            await asyncio.to_thread(self.server.connect)
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield Drafts, then one Fill, as LocalEngine does; keep the reason of a server that cannot answer in `why`."""
+        with self._noting():
+            async with aclosing(super().infill(request)) as events:
+                async for event in events:
+                    yield event
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note the server's name, and whether it could answer in the block."""
+        try:
+            yield
+            self.why = ""
+        except EngineError as error:
+            self.why = str(error)
+            raise
+        finally:
+            self.device = self.server.device
 
     async def close(self) -> None:
         """End the model thread and close the connections; the server runs on."""

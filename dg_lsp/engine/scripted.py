@@ -39,7 +39,7 @@ class ScriptedEngine:
     ) -> None:
         self._answer, self._drafts, self._pause = answer, tuple(drafts), pause
         self.requests: list[Infill] = []
-        self.closed = False
+        self.closed, self.why = False, ""
         self.passes, self.first_step = 0, 60.0
 
     async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:

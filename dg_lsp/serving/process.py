@@ -139,18 +139,23 @@ async def _open_scripted(settings: Settings, _: Callable[[float], None]) -> Host
 
 
 async def _open_foreign(settings: Settings, _: Callable[[float], None]) -> Hosted:
+    # In a thread, since clients take an engine that does not answer for some seconds for dead.
+    engine = await asyncio.to_thread(_foreign, settings)
+    # The reason is in its status, and each request checks the server again.
+    with suppress(EngineError):
+        await engine.connect()
+    return engine
+
+
+def _foreign(settings: Settings) -> ForeignEngine:
     # They import torch, which is slow, and which a process with weights imports later.
     from dg_lsp.engine.llama import LlamaEngine  # noqa: PLC0415
     from dg_lsp.engine.vllm import VllmEngine  # noqa: PLC0415
 
-    kind: Callable[[Settings], ForeignEngine]
-    kind = VllmEngine if settings.engine_url.startswith(VLLM) else LlamaEngine
-    engine = await asyncio.to_thread(kind, settings)
-    await engine.connect()
-    return engine
+    return (VllmEngine if settings.engine_url.startswith(VLLM) else LlamaEngine)(settings)
 
 
-# The engines but for a checkpoint in this process: by the beginning of its name, or of a server's address.
+# The engines except a checkpoint in this process: by the beginning of its name, or of a server's address.
 ENGINES: dict[str, Callable[[Settings, Callable[[float], None]], Awaitable[Hosted]]] = {
     "scripted": _open_scripted,
     VLLM: _open_foreign,
@@ -180,7 +185,7 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
             _log.warning("the socket is gone, so no client can connect any more; exiting")
             return 0
         status = service.status()
-        if status.state == "failed" and time.monotonic() - service.last_active > _LINGER:
+        if service.failed and time.monotonic() - service.last_active > _LINGER:
             return FAILED
         patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
         # A request without progress for that long does not keep the engine either.

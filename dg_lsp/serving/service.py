@@ -32,10 +32,12 @@ class Hosted(Engine, Protocol):
     """An engine that a Service can run.
 
     patience: seconds without a step after which it counts as stuck. first_step: those that each of the first steps may
-    take, before it is known how long they usually take.
+    take, before it is known how long they usually take. why: the reason that it cannot answer now, though a request may
+    find that this has changed; empty if it can.
     """
 
     device: str
+    why: str
     patience: float
     first_step: float
 
@@ -113,18 +115,20 @@ class Service:
 
     @property
     def state(self) -> State:
-        """Return the engine's state; it is "busy" while a request is unanswered, else "ready" or "slow"."""
+        """Return the engine's state; it is "busy" while a request is unanswered, else "ready", "slow" or "failed"."""
         loaded, _, _ = self._state
         if loaded != "ready":
             return loaded
-        return "busy" if self._unanswered else self._pace.state
+        if self._unanswered:
+            return "busy"
+        return "failed" if self._engine and self._engine.why else self._pace.state
 
     def status(self) -> Status:
         """Return the engine's status."""
         state, done, why = self._state
         engine = self._engine
-        if state == "ready":
-            why = "" if self._unanswered else self._pace.why
+        if state == "ready" and engine:
+            why = "" if self._unanswered else engine.why or self._pace.why
         return Status(
             self.state,
             done,

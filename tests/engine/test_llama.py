@@ -4,8 +4,9 @@ No llama.cpp runs here. The server of these tests answers in the words of a real
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.team import open_engine
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.messages import Fill, Infill, Piece
+from dg_lsp.serving.process import open_engine as hosted
+from dg_lsp.serving.service import Service
 from dg_lsp.settings import Settings, SettingsError, override
 from tests.engine.llama_server import CONTRACT, FakeLlama, texts_of
 from tests.engine.served import answer_of, with_engine
@@ -229,6 +232,54 @@ def test_a_model_without_fill_in_the_middle_and_another_program_are_refused(
             await engine.connect()
 
     with_server(FakeLlama(" x"), strange)
+
+
+def test_a_server_that_is_changed_is_asked_again_and_each_reason_is_the_present_one() -> None:
+    """An engine that found no server of llama.cpp said so for 18 s after there was one, and not what was wrong then."""
+    server = FakeLlama(" sum")
+    server.status = 404
+
+    async def work(engine: LlamaEngine) -> None:
+        service = Service("llama", "")
+
+        async def open_it(_: object) -> LlamaEngine:
+            with suppress(EngineError):
+                await engine.connect()
+            return engine
+
+        await service.load(open_it)
+        assert (service.status().state, service.failed) == ("failed", False)
+        for change, why in (
+            ({}, r"refused /props \(404\)"),
+            ({"status": 200, "knows": False}, "knows no fill-in-the-middle"),
+            ({"status": 503}, "is busy"),
+        ):
+            vars(server).update(change)
+            with pytest.raises(EngineError, match=why):
+                await fill_of(engine)
+            status = service.status()
+            assert status.state == "failed" and re.search(why, status.why)
+        vars(server).update(status=200, knows=True)
+        await asyncio.sleep(1.1)  # the pause that a busy server gets
+        assert (await fill_of(engine)).text == "sum"
+        assert service.status().state == "ready" and "instruct" in service.status().device
+
+    with_server(server, work)
+
+
+def test_a_process_for_a_server_that_is_away_stays_and_answers_as_soon_as_it_is_there() -> None:
+    server = FakeLlama(" sum")
+    server.status = 404
+
+    async def run() -> None:
+        engine = await hosted(server.settings(), lambda _: None)
+        assert isinstance(engine, LlamaEngine) and "404" in engine.why
+        server.status = 200
+        assert (await fill_of(engine)).text == "sum" and not engine.why
+        await engine.close()
+
+    with server.serving():
+        asyncio.run(run())
 
 
 def test_the_token_is_sent_and_a_wrong_one_is_told_of(tmp_path: Path) -> None:

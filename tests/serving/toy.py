@@ -1,4 +1,4 @@
-"""A toy engine: it writes the text behind the colon of its checkpoint's name."""
+"""A toy engine: it writes the text after the colon of its checkpoint's name."""
 
 from collections.abc import AsyncGenerator, Callable
 
@@ -9,7 +9,7 @@ from dg_lsp.settings import Settings
 class ToyEngine:
     """An engine without a model, as a Service wants one."""
 
-    device = "a toy"
+    device, why = "a toy", ""
     first_step, patience = 1.0, 1.0
 
     def __init__(self, text: str) -> None:
