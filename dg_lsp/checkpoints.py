@@ -89,10 +89,11 @@ class Choice:
 def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
     """Choose what AUTO means: the best checkpoint that was fetched, is fast enough here and fits the free memory.
 
-    The one that was picked in the model menu comes first, however slow it is. free: returns the bytes of memory that
-    are free for the checkpoint of a name.
+    If none of those that fit is fast enough, it is the quickest of them: EMBEDDED is a demonstration, and comes only if
+    there is no other. The one that was picked in the model menu comes first, however slow it is. free: returns the
+    bytes of memory that are free for the checkpoint of a name.
     """
-    passed, pick = [], picked()
+    passed, slow, pick = list[str](), list[tuple[float, str]](), picked()
     if pick and pick not in OFFERED and folder_of(pick).exists():
         return Choice(pick, "it was picked in the model menu")
     for name in sorted(OFFERED, key=lambda name: name != pick):
@@ -100,15 +101,29 @@ def choose(free: Callable[[str], int] = lambda _: sys.maxsize) -> Choice:
         if found is None:
             continue
         memory = found.memory or offered.memory
-        if found.seconds > FAST_ENOUGH and name != pick:
+        if too_large := too_large_for(memory, free(name)):
+            passed.append(f"{name} {too_large}")
+        elif found.seconds > FAST_ENOUGH and name != pick:
+            slow.append((found.seconds, name))
             passed.append(f"{name} takes {found.seconds:.1f} s for a line here")
-        elif (left := free(name)) < memory:
-            passed.append(
-                f"{name} needs {memory / 1e9:.1f} GB of memory, of which {left / 1e9:.1f} GB are free"
-            )
         else:
             return Choice(name, "; ".join([f"it takes {found.seconds:.1f} s for a line here", *passed]))
+    if slow:
+        return Choice(
+            min(slow, key=lambda one: one[0])[1], f"the quickest of those that fit; {'; '.join(passed)}"
+        )
     return Choice(EMBEDDED, "; ".join(passed) or "no other checkpoint has been fetched")
+
+
+def too_large_for(memory: int, free: int) -> str:
+    """Say how much of the `memory` that a checkpoint needs is free, in bytes, as a clause; empty if all of it is."""
+    short = memory > free
+    return f"needs {memory / 1e9:.1f} GB of memory, of which {free / 1e9:.1f} GB are free" if short else ""
+
+
+def is_busy(seconds: float, alone: float) -> bool:
+    """Return whether other programs are why a line takes `seconds` with a checkpoint that takes `alone` by itself."""
+    return alone < seconds / _BUSY
 
 
 def advice_if_slow(checkpoint: str, seconds: float) -> str:
@@ -118,7 +133,7 @@ def advice_if_slow(checkpoint: str, seconds: float) -> str:
     """
     alone = measured(checkpoint) if checkpoint in OFFERED else None
     begin = ""
-    if alone and alone.seconds < seconds / _BUSY:
+    if alone and is_busy(seconds, alone.seconds):
         begin = f"{checkpoint} alone takes {alone.seconds:.1f} s, so other programs keep this machine busy; "
     names = [*OFFERED]
     smaller = names[names.index(checkpoint) + 1 :] if checkpoint in names else []

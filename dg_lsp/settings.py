@@ -80,8 +80,9 @@ class Settings:
         AUTO,
         "the model: `embedded` is included; `coder`, `coder-0.5b` and `small` write better and know more "
         "languages, after `dg-lsp fetch NAME`; `auto` is the one picked in the model menu, otherwise the best that is "
-        "installed, fast enough and fits in memory; or a directory, a GGUF file, or a name of the hub such as "
-        "google/diffusiongemma-26B-A4B-it (untried) after `dg-lsp fetch` of it",
+        "installed, fast enough and fits in memory, with `coder-0.5b` for ghost text while `coder` takes too long; "
+        "or a directory, a GGUF file, or a name of the hub such as google/diffusiongemma-26B-A4B-it (untried) after "
+        "`dg-lsp fetch` of it",
         machine=True,
     )
     device: str = _option(

@@ -157,7 +157,12 @@ def _offered(arguments: argparse.Namespace, tell: Callable[[str], None]) -> int:
         tell(f"dg-lsp now uses {named(AUTO)}, the best checkpoint that is fast enough and fits in memory.")
         tell("dg-lsp engine stop --all ends an engine that runs with another one.")
     else:
-        tell(f"That is slow, so dg-lsp does not use it by itself; --checkpoint {name} uses it anyway.")
+        used = named(AUTO)
+        tell(
+            "That is slow for ghost text; dg-lsp uses it all the same, since none that is here is quicker."
+            if used == name
+            else f"That is slow, so dg-lsp uses {used}; --checkpoint {name} uses it anyway."
+        )
         tell("If the machine was busy just now: dg-lsp doctor measures again.")
     return 0
 

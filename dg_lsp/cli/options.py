@@ -85,5 +85,10 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """Return the settings: the defaults, overridden by the environment, then by the options."""
     from dg_lsp.engine.choice import resolve
 
+    return resolve(given_settings(arguments))
+
+
+def given_settings(arguments: argparse.Namespace) -> Settings:
+    """Return the same as `settings_of`, with the checkpoint `auto` as it is."""
     given = {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)}
-    return resolve(override(from_environment(), given))
+    return override(from_environment(), given)

@@ -5,7 +5,7 @@ import gc
 import logging
 import sys
 
-from dg_lsp.cli.options import SERVING, add_settings, explain, settings_of
+from dg_lsp.cli.options import SERVING, add_settings, explain, given_settings
 from dg_lsp.cli.shown import Formatter
 from dg_lsp.engine.team import open_engine
 from dg_lsp.server.app import make_server
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve one client until it says exit or is gone."""
-    settings = settings_of(arguments)
+    settings = given_settings(arguments)
     log = logging.getLogger("dg_lsp")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter())

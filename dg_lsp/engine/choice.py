@@ -25,7 +25,11 @@ from dg_lsp.checkpoints import (
     choose,
     fetched_from_hub,
     folder_of,
+    languages_of,
     measured,
+    picked,
+    prompt_of,
+    too_large_for,
 )
 from dg_lsp.engine.runtime import address_of
 from dg_lsp.filling.engine import EngineError
@@ -36,6 +40,9 @@ _PATIENCE = 5.0  # seconds in which an interrupted fetch ends the package client
 _LONGEST = 1 << 20  # bytes of a line
 # Bytes that an engine takes beside its weights, and those as a multiple of their files.
 _LIBRARIES, _LOADED = 500_000_000, 1.15
+_QUICKER = (
+    1.3  # times the seconds of a smaller checkpoint that the larger one takes at least, so that a change pays
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,20 @@ class Model:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class Smaller:
+    """A quicker checkpoint beside that of the settings.
+
+    seconds: of a line, alone. larger: those of the checkpoint of the settings. too_large: why it does not fit the
+    memory, as a clause; empty if it does.
+    """
+
+    name: str
+    seconds: float
+    larger: float
+    too_large: str
+
+
 def resolve(settings: Settings) -> Settings:
     """Return `settings` with the checkpoint that `auto` means just now."""
     return replace(settings, checkpoint=choice(settings).name) if settings.checkpoint == AUTO else settings
@@ -74,6 +95,24 @@ def models(settings: Settings, held: int = 0) -> list[Model]:
     names = dict.fromkeys([*OFFERED, EMBEDDED, *fetched_from_hub(), settings.checkpoint])
     speed = _speed()
     return [_model(name, settings, held, speed) for name in names]
+
+
+def smaller_than(settings: Settings) -> Smaller | None:
+    """Return the next smaller checkpoint that is here and clearly quicker than that of `settings`; None without one.
+
+    It reads the same requests: its prompts have the same parts, and it knows the same languages. What was picked in the
+    model menu has none, because somebody wants it as it is.
+    """
+    used, names = settings.checkpoint, [*OFFERED]
+    if used not in OFFERED or picked() or (alone := measured(used)) is None:
+        return None
+    for name in names[names.index(used) + 1 :]:
+        found = measured(name)
+        alike = all(of(name) == of(used) for of in (prompt_of, languages_of))
+        if found and alike and 0 < found.seconds * _QUICKER <= alone.seconds:
+            too_large = too_large_for(found.memory or OFFERED[name].memory, room_for(name, settings))
+            return Smaller(name, found.seconds, alone.seconds, too_large)
+    return None
 
 
 def better_in(found: list[Model]) -> str | None:
@@ -144,9 +183,8 @@ def _model(name: str, settings: Settings, held: int, speed: float) -> Model:
     elif known and known.seconds > FAST_ENOUGH:
         notes.append("slow here")
     room = room_for(name, settings) + held
-    large = not used and memory > room
-    if large:
-        notes.append(f"needs {memory / 1e9:.1f} GB of memory, of which {room / 1e9:.1f} GB are free")
+    large = "" if used else too_large_for(memory, room)
+    notes.append(large)
     state: Literal["in use", "fetched", "not fetched", "too large"]
     state = "in use" if used else "too large" if large else "fetched" if here else "not fetched"
     memory, seconds = held if used and held else memory, known.seconds if known else None

@@ -4,6 +4,7 @@ Knows the wire; starts none.
 """
 
 import asyncio
+import math
 import re
 import time
 from collections import deque
@@ -12,13 +13,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import median_low
 
 import httpcore2
 import httpx2
 
 import dg_lsp
-from dg_lsp.checkpoints import advice_if_slow
+from dg_lsp.checkpoints import FAST_ENOUGH, advice_if_slow
 from dg_lsp.engine import wire
 from dg_lsp.engine.http import (
     EngineAbsent,
@@ -40,8 +41,8 @@ from dg_lsp.source.document import whole
 SILENCE = 15.0
 
 _END = 1.0  # seconds for the end of a stream after its last line
-# Milliseconds that ghost text usually takes in a slow engine; the user has typed on by then.
-SLOW = 1000.0
+# Seconds after which a request that the user ended by typing on says that its text came too late: they had paused.
+_PAUSE = 1.0
 _FILLS = 8  # ghost texts that are looked at
 _FEW = 3  # with fewer than that nothing is said
 
@@ -50,9 +51,9 @@ _UNREADABLE = (httpx2.DecodingError, wire.WireError)
 
 
 class Pace:
-    """The times of the last fills for ghost text.
+    """The times of the last requests for ghost text, in seconds; infinite for those whose text came too late.
 
-    checkpoint: the one that makes them, "" if that is not known here, as where a server does.
+    checkpoint: the one that fills them, "" if that is not known here, as where a server does.
     """
 
     def __init__(self, checkpoint: str = "") -> None:
@@ -74,17 +75,32 @@ class Pace:
         """
         if priority != "ghost" or len(fill.text.splitlines()) > 1:
             return
-        if fill.refusal.startswith(OFF):
-            self._why = fill.refusal
-            return
-        self._took.append(fill.milliseconds)
+        off = fill.refusal if fill.refusal.startswith(OFF) else ""
+        self._add(math.inf if off else fill.milliseconds / 1000)
+        self._why = off or self._why
+
+    def gave_up(self, seconds: float, priority: Priority) -> None:
+        """Note that a request ended without a Fill after so many `seconds`, since the user typed on.
+
+        Those that lasted less than a pause were ended by the next key of a word, and say nothing.
+        """
+        if priority == "ghost" and seconds >= _PAUSE:
+            self._add(math.inf)
+
+    def forget(self) -> None:
+        """Forget the times, which were those of a busier machine."""
+        self._took.clear()
+        self._why = ""
+
+    def _add(self, seconds: float) -> None:
+        self._took.append(seconds)
         # Found here, because it reads files, and a status is made for each Draft.
-        self._why = self._advice() if self.usual > SLOW else ""
+        self._why = self._advice() if self.usual > FAST_ENOUGH else ""
 
     @property
     def usual(self) -> float:
-        """The median of the milliseconds that they took; 0 while they are few."""
-        return median(self._took) if len(self._took) >= _FEW else 0.0
+        """The median of the seconds that they took; 0 while they are few."""
+        return median_low(self._took) if len(self._took) >= _FEW else 0.0
 
     @property
     def state(self) -> State:
@@ -97,11 +113,8 @@ class Pace:
         return self._why
 
     def _advice(self) -> str:
-        seconds = self.usual / 1000
-        return (
-            f"ghost text usually takes {seconds:.1f} s, which is too long while one types; "
-            f"{advice_if_slow(self._checkpoint, seconds)}"
-        )
+        advice = advice_if_slow(self._checkpoint, at_least(self.usual))
+        return f"ghost text usually {duration(self.usual)}, which is too long while one types; {advice}"
 
 
 class RemoteEngine:
@@ -127,7 +140,7 @@ class RemoteEngine:
         """Yield Drafts, then one Fill. Closing the generator closes the stream, which cancels the request."""
         request = replace(request, session=whole(request.session))
         headers = {"x-session-id": request.session.encode("utf-8").hex()[-64:]}
-        body, answered, last = wire.pack(request), False, None
+        body, answered, last, began = wire.pack(request), False, None, time.monotonic()
         # Work that nobody has asked for keeps nobody waiting.
         tell = (lambda _: None) if request.priority == "ahead" else self._tell
         try:
@@ -140,6 +153,7 @@ class RemoteEngine:
                     answered, self.heard = True, time.monotonic()
                     event = wire.event(line)
                     if isinstance(event, Loading):
+                        began = time.monotonic()
                         self._tell(Status("loading", event.done))
                     elif isinstance(event, Failure):
                         if last is None and not event.failed:
@@ -149,6 +163,7 @@ class RemoteEngine:
                         if last is None:
                             tell(Status("busy", 1.0))
                         last = event
+                        began = math.inf if isinstance(event, Fill) else began
                         yield event
                     if isinstance(event, Fill):
                         # Read to its end, the stream leaves a connection that can be used again.
@@ -158,6 +173,9 @@ class RemoteEngine:
                         return
         except (httpx2.HTTPError, OSError, wire.WireError) as error:
             raise self._broken(error, answered=answered) from error
+        except (GeneratorExit, asyncio.CancelledError):
+            self._pace.gave_up(time.monotonic() - began, request.priority)
+            raise
         finally:
             # The engine is free again, also after a cancellation.
             if last is not None:
@@ -221,6 +239,16 @@ class RemoteEngine:
         if isinstance(error, httpx2.TimeoutException):
             return EngineSilent("the engine answers too slowly; try again")
         return EngineDied("the engine died in the middle of an answer; the next request starts it again")
+
+
+def duration(seconds: float) -> str:
+    """Say how long something takes: `takes 2.3 s`, or, if the user usually does not wait for its end, that."""
+    return f"takes {seconds:.1f} s" if math.isfinite(seconds) else "takes longer than you wait"
+
+
+def at_least(seconds: float) -> float:
+    """Return how long it takes at least: of what the user did not wait for, only that is known."""
+    return seconds if math.isfinite(seconds) else FAST_ENOUGH
 
 
 def name_of_state(status: Status) -> str:

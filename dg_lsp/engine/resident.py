@@ -24,7 +24,7 @@ from dg_lsp.engine.client import SILENCE, Pace, RemoteEngine, is_older, other_ve
 from dg_lsp.engine.fatal import CRASH, CRASHED, TEXTS, hash_of
 from dg_lsp.engine.http import Backoff, EngineAbsent, EngineDied, EngineFailed, EngineSilent, check_leaving
 from dg_lsp.engine.runtime import Address, address_of, peer, runtime_directory, shorten
-from dg_lsp.filling.engine import EngineError
+from dg_lsp.filling.engine import Engine, EngineBusy, EngineError
 from dg_lsp.messages import Draft, Fill, Infill, Status
 from dg_lsp.processes import launch
 from dg_lsp.settings import Settings, is_foreign, path_of
@@ -37,11 +37,15 @@ HUNG = "the engine hung and was ended; the next request starts it again"
 
 
 class ResidentEngine:
-    """The engine process that serves `settings`; `tell` is called with a Status whenever it changes."""
+    """The engine process that serves `settings`; `tell` is called with a Status whenever it changes.
+
+    pace: that of this client's requests.
+    """
 
     def __init__(self, settings: Settings, tell: Callable[[Status], None] = lambda _: None) -> None:
         self._settings, self._tell = settings, tell
         self._window = f"{os.getpid()}-{id(self):x}"
+        self.pace = Pace(named(settings.checkpoint))
         self._found: tuple[RemoteEngine, Address] | None = None
         self._starting: asyncio.Task[Status] | None = None
         # time.monotonic() of the first request since the engine's last word; the task that waits for the next word.
@@ -101,6 +105,11 @@ class ResidentEngine:
             return await self._connected()[0].status()
         except EngineAbsent:
             return None
+
+    @property
+    def lives(self) -> bool:
+        """Return whether the engine's process lives; it may still be loading."""
+        return self._connected()[1].is_held
 
     async def start(self) -> Status:
         """Start the engine if there is none; return its status once it listens (it may still be loading).
@@ -181,8 +190,7 @@ class ResidentEngine:
         if self._found is None:
             with self._failure_reported():
                 address = address_of(self._settings)
-            pace = Pace(named(self._settings.checkpoint))
-            self._found = RemoteEngine(address.socket, self._say, SILENCE, pace), address
+            self._found = RemoteEngine(address.socket, self._say, SILENCE, self.pace), address
         return self._found
 
     @contextmanager
@@ -237,6 +245,36 @@ class ResidentEngine:
         failure = EngineError(f"the engine does not start: {reason}")
         self._fail(failure, self._backoff.count)
         raise failure
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """The engine `first`, and `second` for each request that the first one fails; `fail` is called with its error."""
+
+    first: Engine
+    second: Engine
+    fail: Callable[[EngineError], None]
+
+    async def infill(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
+        """Yield the answer of one of the engines; the Drafts of the second one begin again."""
+        try:
+            async with aclosing(self.first.infill(request)) as events:
+                async for event in events:
+                    yield event
+            return
+        except EngineBusy:
+            raise
+        except EngineError as error:
+            self.fail(error)
+            # A text that has crashed one engine is not sent to another.
+            if str(error) == CRASHED:
+                raise
+        async with aclosing(self.second.infill(request)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """Do nothing: the engines belong to their owner."""
 
 
 async def _running(remote: RemoteEngine, address: Address) -> Status | None:

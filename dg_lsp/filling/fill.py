@@ -46,7 +46,8 @@ class FillOptions:
     candidates and no definitions are sent. like: a text of the fill's length, for measurements. show: called
     with each Draft. above: text that is read before the document's own, such as that of the cells above one of a
     notebook. edited: other open documents with their recent edits, the one used last at the end, for a model that
-    reads these. soon: the first lines of a text are wanted as soon as they can be shown and grow.
+    reads these. soon: the first lines of a text are wanted as soon as they can be shown and grow. unasked: nobody has
+    asked for the text, so a smaller model may write it.
     """
 
     alternatives: int = 1
@@ -57,6 +58,7 @@ class FillOptions:
     above: bytes = b""
     edited: tuple[Edited, ...] = ()
     soon: bool = False
+    unasked: bool = False
 
 
 ONE = FillOptions()

@@ -18,6 +18,7 @@ class Offer:
     """The texts, likeliest first, that may replace the bytes [start, end) of `data`, the text of the document `uri`.
 
     fill: that of the first text. files: the uris of the files that it was found in. gap: the one that was filled.
+    model: the name of the one that wrote it; empty for that of the settings.
     Offers live long, so they keep no Document, whose history holds trees.
     """
 
@@ -29,15 +30,19 @@ class Offer:
     fill: Fill | None = None
     files: tuple[str, ...] = ()
     gap: Gap | None = None
+    model: str = ""
 
 
-def offer_of(document: Document, outcome: Outcome) -> Offer | None:
-    """Return the texts of `outcome`, which fills a gap of `document`, as an Offer; None if it has none."""
+def offer_of(document: Document, outcome: Outcome, model: str = "") -> Offer | None:
+    """Return the texts of `outcome`, which fills a gap of `document`, as an Offer; None if it has none.
+
+    model: the name of the one that wrote them; empty for that of the settings.
+    """
     if outcome.edit is None:
         return None
     texts = tuple(edit.text for edit in (outcome.edit, *outcome.others))
     place = outcome.edit.start, outcome.edit.end
-    return Offer(document.uri, document.data, *place, texts, outcome.fill, outcome.files, outcome.gap)
+    return Offer(document.uri, document.data, *place, texts, outcome.fill, outcome.files, outcome.gap, model)
 
 
 @dataclass(frozen=True, slots=True)

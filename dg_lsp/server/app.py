@@ -5,6 +5,7 @@ it.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from lsprotocol import types
 
 import dg_lsp
+from dg_lsp.engine import choice
 from dg_lsp.files.excluded import path_of
 from dg_lsp.messages import Status
 from dg_lsp.server.client import Client
@@ -24,10 +26,10 @@ from dg_lsp.server.handlers.status import status
 from dg_lsp.server.handlers.target import FILL, FILL_ALL
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.server.session import Open, Session
-from dg_lsp.server.status import StatusBoard
+from dg_lsp.server.status import Sentences, StatusBoard
 from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
-from dg_lsp.settings import Settings
+from dg_lsp.settings import AUTO, Settings
 from dg_lsp.source.language import language_ids
 
 Handler = Callable[..., Awaitable[Any]]
@@ -91,15 +93,21 @@ def make_context(server: Server, settings: Settings, open_engine: Open) -> Conte
         uris = dict.fromkeys([*known.folders, *filter(None, [known.root_uri])])
         return [Path(path) for path in map(path_of, uris) if path]
 
+    def use() -> str:
+        writer = session.unasked.name or workspace.settings.checkpoint
+        return uses.sentence(replace(workspace.settings, checkpoint=writer))
+
     def changed(status: Status) -> None:
         board.engine_changed(status)
         if status.state == "failed":
             client.warn(status.why)
 
+    auto, settings = settings.checkpoint == AUTO, choice.resolve(settings)
     client, workspace = Client(server), Workspace(settings, server.documents, folders)
     uses = Uses(workspace.documents.at_once)
-    board = StatusBoard(client.send_status, settings.checkpoint, lambda: uses.sentence(workspace.settings))
-    return Context(workspace, Session(workspace, open_engine, changed), client, board, uses)
+    session = Session(workspace, open_engine, changed, auto=auto)
+    board = StatusBoard(client.send_status, settings.checkpoint, Sentences(use, lambda: session.choice))
+    return Context(workspace, session, client, board, uses)
 
 
 def _command(kind: Any, handler: Handler, context: Context) -> Handler:

@@ -28,6 +28,7 @@ from dg_lsp.server.offers import Offers
 from dg_lsp.server.repeats import Repeats
 from dg_lsp.server.settings import Reported, Sources, derived, is_stricter, reported
 from dg_lsp.server.trigger import Trigger
+from dg_lsp.server.unasked import Unasked
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
@@ -48,17 +49,26 @@ class Superseded(Exception):
 class Session:
     """The work of one client on the documents of `workspace`.
 
-    open_engine: makes an Engine from settings. tell: called with each Status of the engine. offers: the results that
-    are kept. ahead: work for text that the user has not typed yet. repeats: the next edits that were offered.
+    open_engine: makes an Engine from settings. tell: called with each Status of the engine. auto: the checkpoint of the
+    workspace's settings is what AUTO means. offers: the results that are kept. ahead: work for text that the user has
+    not typed yet. unasked: who writes text that nobody has asked for. repeats: the next edits that were offered.
     """
 
-    def __init__(self, workspace: Workspace, open_engine: Open, tell: Callable[[Status], None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        open_engine: Open,
+        tell: Callable[[Status], None],
+        *,
+        auto: bool = False,
+    ) -> None:
         self._workspace, self._open_engine, self._tell = workspace, open_engine, tell
         self._engine: Engine | None = None
         self._live: dict[str, set[asyncio.Future[Any]]] = {}
         self._ghost: dict[str, asyncio.Future[Any]] = {}
         self._loading: tuple[Remote, asyncio.Task[None]] | None = None
-        self._sources = Sources(workspace.base)
+        self._sources = Sources(workspace.base, auto=auto)
+        self.unasked = Unasked(open_engine, tell)
         self.ahead = Ahead(workspace.documents.state)
         self.offers, self.repeats, self.trigger = Offers(), Repeats(), Trigger()
 
@@ -124,15 +134,18 @@ class Session:
             self.ahead.stop_unasked()
         options = await self.fill_options(document, settings, wanted)
         began = time.monotonic()
-        door = self.door(document, settings)
-        outcome = await fill_gap(door, document, gap, settings, options)
+        door, writer = self._writer(document, settings, options)
+        try:
+            outcome = await fill_gap(door, document, gap, settings, options)
+        finally:
+            self._noted(options)
         if priority == "ghost":
             self.trigger.filled(time.monotonic() - began)
         if options.index is not None:
             # Not before the first answer, which should not wait for the disk.
             self._workspace.project.begin(document.uri, self._workspace.settings)
         is_ghost = priority in ("ghost", "ahead")
-        if offer := offer_of(document, outcome):
+        if offer := offer_of(document, outcome, writer):
             if is_ghost and doubt(outcome.fill, settings.confidence):
                 return outcome
             self.offers.keep(offer)
@@ -145,11 +158,33 @@ class Session:
 
         Cancelling closes the stream.
         """
-        options = await self.fill_options(document, settings, FillOptions(priority="ahead", soon=True))
-        outcome = await grow(self.door(document, settings), offer, document, settings, options)
-        if longer := offer_of(document, outcome):
+        wanted = FillOptions(priority="ahead", soon=True, unasked=True)
+        options = await self.fill_options(document, settings, wanted)
+        door, writer = self._writer(document, settings, options)
+        outcome = await grow(door, offer, document, settings, options)
+        if longer := offer_of(document, outcome, writer):
             self.offers.keep(longer)
         return longer is not None
+
+    def _writer(self, document: Document, settings: Settings, options: FillOptions) -> tuple[Engine, str]:
+        """Return the engine for a fill with `options`, and the name of its checkpoint if it is a smaller one."""
+        if not options.unasked:
+            return self.door(document, settings), ""
+        engine = self.unasked.engine(self.engine)
+        return self.door(document, settings, engine), self.unasked.name
+
+    def _noted(self, options: FillOptions) -> None:
+        """Let unasked text change its writer, after a fill with `options`, if the user has left the choice to AUTO."""
+        if options.unasked and self._engine is not None and self._sources.is_auto:
+            self.unasked.noted(self._engine, self._workspace.settings)
+
+    @property
+    def choice(self) -> str:
+        """Say who writes unasked text and why, in a sentence; empty if the checkpoint of the settings writes all."""
+        engine, settings = self._engine, self._workspace.settings
+        return (
+            self.unasked.sentence(engine, settings.checkpoint) if isinstance(engine, ResidentEngine) else ""
+        )
 
     async def fill_options(self, document: Document, settings: Settings, wanted: FillOptions) -> FillOptions:
         """Return `wanted` for a fill of `document`: with other files, unless the setting related is off.
@@ -211,6 +246,9 @@ class Session:
 
     def _pass_on(self, status: Status) -> None:
         """Pass on `status`, and follow an engine that loads: the request that has started it may end before."""
+        if status.state == "slow" and self.unasked.writes:
+            # Only fills on request are slow, and they may take long.
+            status = replace(status, state="ready", why="")
         self._tell(status)
         if status.state in ("starting", "loading"):
             self.warm()
@@ -232,7 +270,11 @@ class Session:
         return engine if status is not None and status.state in ("ready", "busy") else None
 
     async def status(self) -> Status | None:
-        """Return the engine's status; None if no engine is running."""
+        """Return the status of the engine that writes unasked text, else of the other one; None if none is running."""
+        return await self.unasked.status() or await self._own_status()
+
+    async def _own_status(self) -> Status | None:
+        """Return the status of the engine of the settings; None if it is not running."""
         return await self.engine.status() if isinstance(self.engine, Remote) else None
 
     async def models(self) -> list[Model]:
@@ -240,12 +282,16 @@ class Session:
         settings, status = self._workspace.settings, None
         with suppress(EngineError, TimeoutError):
             async with asyncio.timeout(_SOON):
-                status = await self.status()
+                status = await self._own_status()
         if settings.engine_url:
             name = (status.checkpoint if status else "") or settings.engine_url
             why = "the server that engineUrl names chooses the model"
             return [Model(name, 0, 0, None, None, (), "in use", why)]
-        return await asyncio.to_thread(models, settings, status.memory if status else 0)
+        found = await asyncio.to_thread(models, settings, status.memory if status else 0)
+        if said := self.choice or (status.why if status and status.state == "slow" else ""):
+            told = (settings.checkpoint, self.unasked.name)
+            found = [replace(m, note=f"{said}; {m.note}") if m.name in told else m for m in found]
+        return found
 
     async def use(self, checkpoint: str) -> None:
         """Use `checkpoint` from now on instead of the one in the settings; its engine starts with `warm`.
@@ -261,6 +307,7 @@ class Session:
             return
         await asyncio.to_thread(pick, checkpoint)
         old, self._engine = self._engine, None
+        await self.unasked.close()
         self._apply(replace(self._sources, picked=checkpoint))
         self.offers.clear()
         self._stop_work()
@@ -311,5 +358,6 @@ class Session:
         self._workspace.project.forget()
         self._workspace.refusals.close()
         self._stop_work()
+        await self.unasked.close()
         if self._engine is not None:
             await self._engine.close()

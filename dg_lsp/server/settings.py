@@ -9,7 +9,7 @@ from typing import Any
 
 from dg_lsp.checkpoints import EMBEDDED, languages_of, named, prompt_of
 from dg_lsp.engine.choice import resolve
-from dg_lsp.settings import Settings, SettingsError, name_of, of_machine, override, variable_of
+from dg_lsp.settings import AUTO, Settings, SettingsError, name_of, of_machine, override, variable_of
 from dg_lsp.source.language import is_plain
 
 # Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
@@ -37,7 +37,8 @@ class Sources:
 
     base: those of the command line. own: the initialization options. user: the user's settings as a client reports them
     apart from the workspace's; they replace initialization options of the same names. workspace: all others.
-    picked: the checkpoint that was chosen in the model menu; empty if none was.
+    picked: the checkpoint that was chosen in the model menu; empty if none was. auto: that of `base` is the one that
+    AUTO means.
     """
 
     base: Settings
@@ -45,6 +46,15 @@ class Sources:
     user: Mapping[str, Any] = field(default_factory=dict)
     workspace: Mapping[str, Any] = field(default_factory=dict)
     picked: str = ""
+    auto: bool = False
+
+    @property
+    def is_auto(self) -> bool:
+        """Return whether the checkpoint is the one that AUTO means: the user has named and picked none."""
+        given = [
+            value for name, value in self.own.items() if name_of(name) == "checkpoint" and value is not None
+        ]
+        return not self.picked and (given[-1] == AUTO if given else self.auto)
 
 
 def derived(sources: Sources) -> tuple[Settings, list[str]]:

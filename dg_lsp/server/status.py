@@ -41,17 +41,24 @@ class Last:
     files: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Sentences that are made for each status. use: how ghost text was used. choice: which model writes it, and why."""
+
+    use: Callable[[], str] = lambda: ""
+    choice: Callable[[], str] = lambda: ""
+
+
 class StatusBoard:
     """The newest Status of the engine and the newest Last, sent to the client with `send` when they change.
 
-    engine: None before the first status of the engine. checkpoint: the one that the settings name. use: says how ghost
-    text was used.
+    engine: None before the first status of the engine. checkpoint: the one that the settings name.
     """
 
     def __init__(
-        self, send: Callable[[dict[str, Any]], None], checkpoint: str, use: Callable[[], str] = lambda: ""
+        self, send: Callable[[dict[str, Any]], None], checkpoint: str, sentences: Sentences = Sentences()
     ) -> None:
-        self._send, self._use = send, use
+        self._send, self._sentences = send, sentences
         self._watchers: list[Callable[[Status], None]] = []
         self.checkpoint = checkpoint
         self._timer: asyncio.TimerHandle | None = None
@@ -112,12 +119,14 @@ class StatusBoard:
         last = asdict(self.last) if self.last else None
         fields = asdict(status or Status("ready", checkpoint=self.checkpoint))
         own = {"state": state, "name": name, "why": why, "version": dg_lsp.__version__, "last": last}
-        return {**fields, **own, "growing": self._growing > 0, "use": self._use()}
+        said = {"use": self._sentences.use(), "choice": self._sentences.choice()}
+        return {**fields, **own, **said, "growing": self._growing > 0}
 
     def _completed(self, status: Status) -> Status:
         """Return `status` with the lasting fields of the same engine, which a change of its state leaves out."""
         known = self.engine
-        if known is None or status.state in ("starting", "failed"):
+        other = known is not None and status.checkpoint not in ("", known.checkpoint)
+        if known is None or other or status.state in ("starting", "failed"):
             return status
         return replace(
             status, **{n: getattr(known, n) for n in _LASTING if not getattr(status, n) and getattr(known, n)}

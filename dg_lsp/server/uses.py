@@ -52,7 +52,7 @@ class Uses:
         if not settings.statistics:
             return
         kind, characters = use
-        language, model = _language(document.language), model_of(settings)
+        language, model = _language(document.language), (offer and offer.model) or model_of(settings)
         found = [kind]
         if kind in _TAKEN:
             found += ["taken"] if self._is_first(document.uri, offer) else []

@@ -25,6 +25,7 @@ from dg_lsp.engine.runtime import Address, address_of, is_own, remove_old, short
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.serving.app import config_of, make_app
+from dg_lsp.serving.loading import Loading
 from dg_lsp.serving.service import Hosted, Service
 from dg_lsp.settings import LLAMA, VLLM, Settings, address_in
 
@@ -33,8 +34,7 @@ FAILED = 4  # exit code: the engine could not be loaded
 STUCK = 5  # exit code: the engine hung, or its libraries failed
 _LOOK = 1.0  # seconds between two looks whether the engine has to exit
 _LINGER = 5.0  # seconds that an engine which failed to load stays to tell clients the reason
-# The beginnings of the words that loading reports, in order.
-_STAGES = ("importing torch", "importing transformers", "waiting", "checking", "loading")
+_TICK = 0.2  # seconds between two looks at how far the loading is
 _log = logging.getLogger("dg_lsp.model")
 
 
@@ -126,12 +126,24 @@ async def open_engine(settings: Settings, done: Callable[[float], None]) -> Host
 
 
 async def _open_local(settings: Settings, done: Callable[[float], None]) -> Hosted:
+    loading = Loading(digest_of(settings.checkpoint))
+
     def tell(words: str) -> None:
-        stage = next((i for i, s in enumerate(_STAGES) if words.startswith(s)), len(_STAGES) - 1)
-        done((stage + 1) / (len(_STAGES) + 1))
+        loading.say(words)
         _log.info("%s", words)
 
-    return await asyncio.to_thread(LocalEngine.open, settings, tell)
+    async def follow() -> None:
+        while True:
+            done(loading.share)
+            await asyncio.sleep(_TICK)
+
+    following = asyncio.create_task(follow())
+    try:
+        engine = await asyncio.to_thread(LocalEngine.open, settings, tell)
+    finally:
+        following.cancel()
+    loading.keep()
+    return engine
 
 
 async def _open_scripted(settings: Settings, _: Callable[[float], None]) -> Hosted:

@@ -5,6 +5,7 @@ A slow reader misses Drafts, and never delays a denoising step.
 
 import asyncio
 import logging
+import math
 import os
 import platform
 import time
@@ -156,7 +157,7 @@ class Service:
         3. Send the newest Draft not sent yet, or a beat after a second without one; last the Fill or the error.
         """
         self.last_active = time.monotonic()
-        mailbox = _Mailbox()
+        mailbox, began = _Mailbox(), math.inf
         self._unanswered.add(mailbox)
         work: asyncio.Task[None] | None = None
         try:
@@ -172,8 +173,9 @@ class Service:
                 await send(wire.line("error", wire.pack(wire.Failure(self._state[2], failed=True))))
                 return
             # 2.
+            began = time.monotonic()
             if not self._working:
-                self._moved = time.monotonic()
+                self._moved = began
             work = asyncio.create_task(self._run(self._engine, request, mailbox))
             self._working.add(work)
             work.add_done_callback(self._working.discard)
@@ -182,6 +184,10 @@ class Service:
                 draft = mailbox.draft if name == "draft" else None
                 await send(wire.line(name, wire.pack(draft) if draft else self._engine.numbers()))
             await send(wire.line(name, mailbox.last))
+        except asyncio.CancelledError:
+            if not mailbox.last:
+                self._pace.gave_up(time.monotonic() - began, request.priority)
+            raise
         finally:
             # Before the wait below, which may take long, and which a second cancellation ends.
             self._unanswered.discard(mailbox)

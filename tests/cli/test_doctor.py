@@ -313,7 +313,7 @@ def test_what_was_slow_is_timed_again_the_best_that_fits_first(monkeypatch, tmp_
         raise EngineError("its weights are damaged")
 
     for little, small, state, taken in (
-        (5.0, 5.0, "warn", "embedded"),
+        (5.0, 5.0, "warn", "coder-0.5b"),
         (5.0, 0.8, "ok", "small"),
         (0.5, 0.4, "ok", "coder-0.5b"),
     ):

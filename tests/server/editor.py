@@ -33,12 +33,15 @@ class Recorder(ScriptedEngine):
 
 
 class Editor:
-    """A client of a server. settings: what it answers for each section; HANGS for none, an exception for an error."""
+    """A client of a server. settings: what it answers for each section; HANGS for none, an exception for an error.
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    open_engine: makes the engines of the server, by default one Recorder for all.
+    """
+
+    def __init__(self, settings: Settings | None = None, open_engine: Any = None) -> None:
         self.engine, self.settings = Recorder(), dict[str, Any]()
         self.refuses: Any = None
-        self.server = make_server(settings or Settings(), lambda *_: self.engine)
+        self.server = make_server(settings or Settings(), open_engine or (lambda *_: self.engine))
         self.protocol, self.heard = self.server.protocol, list[dict[str, Any]]()
         self.protocol.set_writer(self)  # type: ignore[arg-type]
         self.answers: dict[Any, Any] = {}
@@ -52,6 +55,12 @@ class Editor:
             self.answers[message["id"]] = message
         elif "id" in message:
             self._answer(message)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The newest status that was sent."""
+        told = (one["params"] for one in reversed(self.heard) if one.get("method") == "dg-lsp/status")
+        return next(told, {})
 
     def send(self, message: dict[str, Any]) -> None:
         self.protocol.handle_body(json.dumps(message).encode())

@@ -202,7 +202,7 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
         settings = _ghost_settings(spot)
         show = _shown(context, spot, gap) if priority == "ghost" else lambda _: None
         soon = spot.automatic and spot.snapshot.client.grows and _writes_on(settings)
-        wanted = FillOptions(priority=priority, show=show, soon=soon)
+        wanted = FillOptions(priority=priority, show=show, soon=soon, unasked=spot.automatic)
         outcome = await context.session.fill(document, gap, settings, wanted)
     if outcome.edit is None:
         raise NoGap(outcome.why)

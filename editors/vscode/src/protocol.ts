@@ -17,6 +17,8 @@ export interface Status {
   last?: Last | null;
   /** More is coming below the ghost text that is shown. */
   growing?: boolean;
+  /** Which model writes ghost text and why, if another one fills on request; else "". */
+  choice?: string;
   /** How the user has used ghost text on this machine; "" before anything was counted. */
   use?: string;
 }

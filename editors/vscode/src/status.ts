@@ -64,6 +64,7 @@ export function details(status: Status | undefined, dismissed: boolean): string[
   if (!status) return [];
   const lines = [];
   if (status.checkpoint) lines.push(`model ${status.checkpoint}${status.device && ` on ${status.device}`}`);
+  if (status.choice) lines.push(status.choice);
   if (status.checkpoint === "embedded") lines.push(DEMONSTRATION);
   const steps = status.steps ? `, ${status.steps} steps` : "";
   if (status.milliseconds) lines.push(`last fill: ${Math.round(status.milliseconds)} ms${steps}`);

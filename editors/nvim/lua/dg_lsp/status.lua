@@ -85,6 +85,9 @@ function M.report(answer, off)
     local device = answer.device and answer.device ~= "" and " on " .. answer.device or ""
     table.insert(lines, "Model: " .. answer.checkpoint .. device)
   end
+  if type(answer.choice) == "string" and answer.choice ~= "" then
+    table.insert(lines, "Ghost text: " .. answer.choice)
+  end
   if (answer.milliseconds or 0) > 0 then
     local steps = (answer.steps or 0) > 0 and (", steps: %d"):format(answer.steps) or ""
     table.insert(lines, ("Last fill: %.0f ms%s"):format(answer.milliseconds, steps))
