@@ -27,10 +27,10 @@ from dg_lsp.context.retrieve import search
 from dg_lsp.context.unimported import unimported
 from dg_lsp.gaps.find import NoGap
 from dg_lsp.model.judge import chances_of
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document, DocumentError
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import OutOfTime
 
 SUFFIXES = {"typescript": ".ts", "go": ".go", "rust": ".rs", "java": ".java"}
 _WORD = re.compile(r"\w+|[^\w\s]+")

@@ -44,7 +44,7 @@ class Mutant:
 
 
 LAW = "tests/model/test_law.py::"
-BUDGET = "tests/source/test_budget.py::"
+BUDGET = "tests/test_budget.py::"
 GUARD = "tests/guard/test_guard.py::"
 SCANNERS = "tests/source/test_scanners.py::"
 HOSTILE = "tests/test_hostile.py::"
@@ -473,7 +473,7 @@ MUTANTS = (
     Mutant(
         11,
         "a file that cannot be read in time is not read in part",
-        "dg_lsp/source/budget.py",
+        "dg_lsp/budget.py",
         "    except Unreadable:\n        return None",
         "    except Unreadable:\n        raise",
         "tests/source/test_near.py::test_a_file_that_cannot_be_read_in_time_is_filled_by_a_part_of_it",
@@ -481,7 +481,7 @@ MUTANTS = (
     Mutant(
         11,
         "the budget of a request is not looked at",
-        "dg_lsp/source/budget.py",
+        "dg_lsp/budget.py",
         "return self.budget.cancelled or (now - self.began > most and thread_time() - self.clock > most)",
         "return self.budget.cancelled",
         BUDGET + "test_one_budget_is_spent_by_all_the_work_of_a_request",
@@ -513,7 +513,7 @@ MUTANTS = (
     Mutant(
         6,
         "the thread of a cancelled request works on",
-        "dg_lsp/source/budget.py",
+        "dg_lsp/budget.py",
         "if self.budget.cancelled:",
         "if False:",
         BUDGET + "test_a_refused_request_has_been_cancelled",

@@ -24,7 +24,7 @@ MODEL = {
     "huggingface_hub",
     "gguf",
 }
-TEXT = {"settings", "messages", "files", "source"}
+TEXT = {"settings", "messages", "reasons", "budget", "files", "source"}
 BASE = TEXT | {"checkpoints", "processes", "gaps", "context", "guard", "edits"}
 # By layer: what of dg_lsp it may import beside itself, and which other packages.
 RULES: dict[str, tuple[set[str], set[str]]] = {
@@ -32,7 +32,9 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "processes": (set(), set()),
     "checkpoints": ({"settings"}, {"platformdirs"}),
     "messages": (set(), set()),
-    "files": ({"settings"}, set()),
+    "reasons": (set(), set()),
+    "budget": ({"reasons"}, set()),
+    "files": ({"settings", "reasons", "budget"}, set()),
     "source": (TEXT, {"tree_sitter"}),
     "gaps": (TEXT, {"tree_sitter"}),
     "context": (TEXT | {"gaps"}, {"tree_sitter"}),

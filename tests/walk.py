@@ -23,7 +23,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document, read_document
 
 ROOMS = tuple(f"dg_lsp.{room}." for room in ("source", "gaps", "context", "guard"))
-BUDGET = "dg_lsp.source.budget"  # reads no text: all that read one look at it
+BUDGET = "dg_lsp.budget"  # reads no text: all that read one look at it
 READ = "_parsed.<locals>.read"  # gives a parser, and each query of its tree, the text
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from tree_sitter import Node
 
 from benchmarks.blocks.sources import is_new
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import OutOfTime
 
 MOST = 8  # lines
 _LONGEST = 800  # characters of a text

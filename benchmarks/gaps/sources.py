@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.gaps.valid import is_valid
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import UsageError
 from dg_lsp.source.language import Language, known_languages, load_language
-from dg_lsp.source.reasons import OutOfTime
 
 # More files than this make a run longer and no number better.
 FILES = 150

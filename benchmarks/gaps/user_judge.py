@@ -21,10 +21,10 @@ from benchmarks.gaps.places import Spot
 from dg_lsp.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.gaps.gap import Edit, apply_edit
 from dg_lsp.messages import BODIES, Kind
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import common
 from dg_lsp.source.language import Language, load_language
-from dg_lsp.source.reasons import OutOfTime
 
 # So many parses tell whether anything fits.
 _TRIED = 60

@@ -3,8 +3,8 @@
 import ast
 import warnings
 
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.source.language import Language
-from dg_lsp.source.reasons import OutOfTime
 
 
 def is_valid(language: Language, data: bytes) -> bool:

@@ -18,13 +18,13 @@ from benchmarks.guarantee.judge import (
     read,
 )
 from benchmarks.guarantee.places import Place
+from dg_lsp.budget import within
 from dg_lsp.filling.fill import finish
 from dg_lsp.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.gaps.gap import Edit, apply_edit
 from dg_lsp.messages import STRINGS, Fill
-from dg_lsp.source.budget import within
+from dg_lsp.reasons import SLOW, OutOfTime
 from dg_lsp.source.document import Document
-from dg_lsp.source.reasons import SLOW, OutOfTime
 
 TEXTS = ('"""', ")", "}", "*/", "\\", "#", "\nx", "else:", "\N{GRINNING FACE}")
 TRUTH = "the truth"

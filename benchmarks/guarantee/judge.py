@@ -13,7 +13,7 @@ from tree_sitter import Query, QueryCursor, QueryError, Tree
 
 from benchmarks.gaps.place import line_of
 from benchmarks.gaps.valid import is_python
-from dg_lsp.source.budget import within
+from dg_lsp.budget import within
 from dg_lsp.source.history import common
 from dg_lsp.source.language import Language
 

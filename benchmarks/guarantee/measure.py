@@ -16,7 +16,7 @@ from benchmarks.gaps.valid import is_python
 from benchmarks.guarantee.answers import TRUTH, Answer, ask, opened
 from benchmarks.guarantee.places import Place, damaged_places, valid_places
 from benchmarks.guarantee.shrink import shrunk
-from dg_lsp.source.reasons import OutOfTime
+from dg_lsp.reasons import OutOfTime
 
 # Larger files make each request slower and no number better.
 FILES, LARGEST = 150, 30_000

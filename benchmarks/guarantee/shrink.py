@@ -9,7 +9,7 @@ from dataclasses import replace
 from benchmarks.gaps.valid import is_valid
 from benchmarks.guarantee.answers import TRUTH, Answer, ask, opened
 from benchmarks.guarantee.places import Place
-from dg_lsp.source.reasons import OutOfTime
+from dg_lsp.reasons import OutOfTime
 
 TRIES = 60
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dg_lsp.budget import BOT, within
 from dg_lsp.gaps import Gap, NoGap, find_gap, find_gaps
-from dg_lsp.source.budget import BOT, within
 from dg_lsp.source.document import Document
 
 _LONGEST = 10  # lines of a function body

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from dg_lsp.budget import BOT, within
 from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
 from dg_lsp.cli.judge import WITH_OTHERS, Judge, Stayed, Verdict
 from dg_lsp.cli.options import check_output, explain, say, settings_of
@@ -26,11 +27,10 @@ from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
 from dg_lsp.filling.stubs import StubStarted, choose_first, fill_stubs, mark_partial, meant_of, stubs_of
 from dg_lsp.gaps import unified_diff
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import RANGES, Settings, UsageError
-from dg_lsp.source.budget import BOT, within
 from dg_lsp.source.document import Document, DocumentError, read_document, why_unread
 from dg_lsp.source.language import UnknownLanguage, has_language, language_of
-from dg_lsp.source.reasons import OutOfTime
 
 _TESTED = (
     "a shell command that is run after each fill, with {path}, {name} and {qualname} replaced by the file, the "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from dg_lsp.budget import BOT, within
 from dg_lsp.checkpoints import definitions_for, find_directory
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
 from dg_lsp.cli.shown import show
@@ -39,7 +40,6 @@ from dg_lsp.guard import note_of, unsure, why_confirm, written_lines
 from dg_lsp.messages import PARTS, WANTED, Draft, Kind, Status
 from dg_lsp.server.settings import unlearned
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import BOT, within
 from dg_lsp.source.document import Document
 
 Place = tuple[Document, Gap]

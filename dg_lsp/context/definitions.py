@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from dg_lsp.budget import bounded, tried
 from dg_lsp.context.index import Index
 from dg_lsp.context.outline import HEAD
 from dg_lsp.context.secrets import redacted
@@ -19,7 +20,6 @@ from dg_lsp.files.excluded import key_of, split_uri
 from dg_lsp.gaps import Gap
 from dg_lsp.messages import Piece
 from dg_lsp.source.bodies import Body, bodies_of
-from dg_lsp.source.budget import bounded, tried
 from dg_lsp.source.document import Document, whole
 from dg_lsp.source.items import top_level_item
 from dg_lsp.source.language import Language, load_language

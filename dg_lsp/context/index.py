@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from posixpath import commonprefix
 
+from dg_lsp.budget import bounded
 from dg_lsp.context.rows import Rows, read_rows
 from dg_lsp.files.excluded import key_of
-from dg_lsp.source.budget import bounded
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import OutOfTime
 
 # Bytes of one file that are read: more is no file that a person writes. Bytes of all files together.
 LARGEST = 256 << 10

@@ -7,10 +7,10 @@ from functools import lru_cache, partial
 import tree_sitter
 from tree_sitter import Node
 
+from dg_lsp.budget import check, tried
 from dg_lsp.source import lexer
 from dg_lsp.source.bodies import Body, bodies_of
 from dg_lsp.source.brackets import closers, state_at
-from dg_lsp.source.budget import check, tried
 from dg_lsp.source.items import top_level_item
 from dg_lsp.source.language import Language, check_shape
 

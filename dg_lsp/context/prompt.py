@@ -6,11 +6,11 @@ A long prefix is cut at a line that moves in big hops, so that its beginning, an
 from itertools import pairwise
 from typing import cast
 
+from dg_lsp.budget import bounded
 from dg_lsp.context.outline import outline
 from dg_lsp.gaps import Gap
 from dg_lsp.messages import Effort, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import bounded
 from dg_lsp.source.document import BOM, Document
 from dg_lsp.source.history import character_start, splits_character
 from dg_lsp.source.language import Language, load_language

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from dg_lsp.budget import bounded
 from dg_lsp.context.index import Index, Other
 from dg_lsp.context.match import Match, Place, matches, place_of, texts
 from dg_lsp.context.rows import LINE_ENDS, NAME, Rows
 from dg_lsp.context.secrets import has_secret
 from dg_lsp.gaps import Gap
 from dg_lsp.messages import PARTS, STRINGS, Retrieved
-from dg_lsp.source.budget import bounded
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language, load_language
 from dg_lsp.source.lexer import indentation, leading, line_end, line_start

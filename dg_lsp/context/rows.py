@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
-from dg_lsp.source.budget import check
+from dg_lsp.budget import check
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import closed_string, comment_patterns, width
 

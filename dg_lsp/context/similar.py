@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dg_lsp.budget import bounded
 from dg_lsp.source.bodies import Body, unwritten
-from dg_lsp.source.budget import bounded
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import leading, line_below, line_start
 

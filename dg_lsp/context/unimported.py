@@ -6,9 +6,9 @@ from functools import partial
 
 from tree_sitter import Node
 
+from dg_lsp.budget import bounded, check, tried
 from dg_lsp.gaps import Gap
 from dg_lsp.source.analysis import tree_of
-from dg_lsp.source.budget import bounded, check, tried
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language, load_language
 from dg_lsp.source.lexer import Span, line_end, line_start

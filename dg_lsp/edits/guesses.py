@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeVar
 
+from dg_lsp.budget import check
 from dg_lsp.edits.places import WORDS
 from dg_lsp.edits.spans import NAME, TOKENS, line_edit, spans_of
 from dg_lsp.gaps import Edit
-from dg_lsp.source.budget import check
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change

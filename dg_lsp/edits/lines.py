@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from dg_lsp.budget import check
 from dg_lsp.edits.places import Place, Source
 from dg_lsp.edits.spans import LONGEST, NAME, PIECES, line_edit, text_before
-from dg_lsp.source.budget import check
 from dg_lsp.source.bursts import Burst, Bursts
 from dg_lsp.source.document import Document
 from dg_lsp.source.lexer import leading, line_end, line_start

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from dg_lsp.budget import bounded, check
 from dg_lsp.edits.arguments import argument_places, parameter_places
 from dg_lsp.edits.awaits import awaited_places
 from dg_lsp.edits.conversions import converted_places, reordered_places
@@ -25,8 +26,8 @@ from dg_lsp.edits.series import kept_places, series_places
 from dg_lsp.edits.spans import LONGEST, NAME, spans_of
 from dg_lsp.gaps import Edit
 from dg_lsp.guard import complaint
+from dg_lsp.reasons import Unreadable
 from dg_lsp.source.analysis import tree_of
-from dg_lsp.source.budget import bounded, check
 from dg_lsp.source.bursts import Burst, Bursts
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change
@@ -34,7 +35,6 @@ from dg_lsp.source.items import member_alone
 from dg_lsp.source.language import UnknownLanguage, load_language
 from dg_lsp.source.lexer import line_end, line_start
 from dg_lsp.source.names import binding, is_class
-from dg_lsp.source.reasons import Unreadable
 from dg_lsp.source.repair import cost_of
 
 # A document of more bytes than this is never looked at.

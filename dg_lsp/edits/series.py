@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from dg_lsp.budget import check
 from dg_lsp.edits.classes import class_name
 from dg_lsp.edits.functions import parameter_names
 from dg_lsp.edits.places import Place, Source, source_of, words_like
 from dg_lsp.edits.sharing import may_share
 from dg_lsp.edits.spans import LONGEST, NAME, TOKENS
 from dg_lsp.gaps import Edit
-from dg_lsp.source.budget import check
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import Document
 from dg_lsp.source.lexer import line_end, line_start

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import psutil
 
+from dg_lsp.budget import ASKED, BOT, Budget, spending
 from dg_lsp.checkpoints import CheckpointError, find_directory
 from dg_lsp.context import shortened
 from dg_lsp.engine import memory
@@ -28,11 +29,10 @@ from dg_lsp.engine.memory import Cores
 from dg_lsp.engine.turn import Turns
 from dg_lsp.filling.engine import EngineBroken, EngineError
 from dg_lsp.messages import Draft, Fill, Infill
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import ASKED, BOT, Budget, spending
 from dg_lsp.source.language import load_language
 from dg_lsp.source.python import ignore_warnings
-from dg_lsp.source.reasons import OutOfTime
 
 if TYPE_CHECKING:
     from dg_lsp.model.checkpoint import Checkpoint

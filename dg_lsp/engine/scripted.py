@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.messages import PARTS, Draft, Fill, Infill, Run
-from dg_lsp.source.reasons import NO_WORD
+from dg_lsp.reasons import NO_WORD
 
 SCRIPTED = "scripted"  # the beginning of its name as a checkpoint
 _BODIES = ("return None", "return True", "return False", "return 0")

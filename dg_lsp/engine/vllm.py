@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
+from dg_lsp.budget import BOT, current
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.engine.completions import Answer, Asked, Served, VllmServer
 from dg_lsp.engine.local import ForeignEngine
@@ -28,9 +29,8 @@ from dg_lsp.model.checkpoint import load_tokenizer
 from dg_lsp.model.fill import fill
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import BOT, current
-from dg_lsp.source.reasons import OutOfTime
 
 # Anchors of a canvas whose likelihood is asked for. vLLM answers with that of each of their tokens in every slot, so an
 # answer grows with them.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dg_lsp.files.repository import check
+from dg_lsp.budget import check
 
 _ANY = "**"  # as a part of a pattern: any folders, or none
 _CLASSES = {

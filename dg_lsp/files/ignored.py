@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from dg_lsp.budget import within, working
 from dg_lsp.files.gitignore import Pattern, read_patterns, verdict
 from dg_lsp.files.repository import (
     LONGEST,
@@ -18,8 +19,8 @@ from dg_lsp.files.repository import (
     own_exclude,
     read_bounded,
     tracked_paths,
-    within,
 )
+from dg_lsp.reasons import OutOfTime
 
 Which = Literal["tracked", "unignored"]
 TRACKED: Which = "tracked"
@@ -33,7 +34,7 @@ _PROJECT = 60.0  # seconds of processor time for all files of a project
 def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
     """Return those of `paths`, files below `folder`, that git ignores; all where its rules cannot be read in time."""
     try:
-        with within(SECONDS):
+        with within(SECONDS), working():
             return _ignored(folder, paths)
     except (UnknownRepository, OSError, ValueError):
         return set(paths)
@@ -42,14 +43,14 @@ def ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
 def listed(folder: Path, which: Which) -> list[Path]:
     """Return the files below `folder` that git tracks, or all that it does not ignore; [] where that is not known."""
     try:
-        with within(_PROJECT):
+        with within(_PROJECT), working():
             return _listed(folder, which)
-    except (UnknownRepository, OSError):
+    except (UnknownRepository, OutOfTime, OSError):
         return []
 
 
 def _ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
-    """Return those of `paths` that git ignores, or raise UnknownRepository."""
+    """Return those of `paths` that git ignores, or raise UnknownRepository or OutOfTime."""
     repository = find_repository(_real(folder))
     if repository is None:
         return set()
@@ -63,7 +64,7 @@ def _ignored(folder: Path, paths: Sequence[Path]) -> set[Path]:
 
 
 def _listed(folder: Path, which: Which) -> list[Path]:
-    """Return the files below `folder` that `which` says, or raise UnknownRepository."""
+    """Return the files below `folder` that `which` says, or raise UnknownRepository or OutOfTime."""
     place = _real(folder)
     repository = find_repository(place)
     if repository is None:

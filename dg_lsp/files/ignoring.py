@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from dg_lsp.files.repository import SECONDS, UnknownRepository, excludes_files, find_repository, within
+from dg_lsp.budget import within, working
+from dg_lsp.files.repository import SECONDS, UnknownRepository, excludes_files, find_repository
 
 # In a repository's own folder; those after `commondir` belong to the repository that a worktree is of.
 _OWN, _COMMON = ("HEAD", "index", "commondir"), ("info/exclude", "config")
@@ -42,7 +43,7 @@ def _files(place: Path) -> Iterator[str]:
 def _configured(place: Path, _: object) -> tuple[str, ...]:
     """Return the files of patterns that a configuration names for `place`; read again when a file of rules changes."""
     try:
-        with within(SECONDS):
+        with within(SECONDS), working():
             repository = find_repository(place)
             return tuple(map(str, excludes_files(repository))) if repository is not None else ()
     except (UnknownRepository, OSError, ValueError):

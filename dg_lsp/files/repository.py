@@ -7,14 +7,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Set
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from math import inf
 from pathlib import Path
-from time import monotonic, thread_time
+
+from dg_lsp.budget import check
 
 SECONDS = 2.0  # of processor time, for the rules of one folder
 LONGEST = 1 << 13  # bytes of a line of a configuration or of patterns: a longer one would hold all threads up
@@ -29,30 +28,8 @@ _YES = ("true", "yes", "on", "1")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 
-# The times on both clocks of a thread at which its reading ends.
-_end: ContextVar[tuple[float, float]] = ContextVar("end", default=(inf, inf))
-
-
 class UnknownRepository(Exception):
-    """A repository, or a rule about it, cannot be read, or not in time."""
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Give the block so many seconds of processor time to read in; then `check` raises UnknownRepository."""
-    token = _end.set((monotonic() + seconds, thread_time() + seconds))
-    try:
-        yield
-    finally:
-        _end.reset(token)
-
-
-def check() -> None:
-    """Return while there is time to read on; for loops over what a repository holds."""
-    real, spent = _end.get()
-    # Reading the processor time is slow, and it is never ahead of the other.
-    if monotonic() > real and thread_time() > spent:
-        raise UnknownRepository("the rules of git take too long to read")
+    """A repository, or a rule about it, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from dg_lsp.budget import BOT, bounded, current, spending
 from dg_lsp.checkpoints import definitions_for
 from dg_lsp.context import Edited, Index, Search, context_of, prompt, recent_edits, search, unimported
 from dg_lsp.filling.engine import Engine, EngineError
@@ -15,10 +16,9 @@ from dg_lsp.filling.leaving import leaving
 from dg_lsp.gaps import Edit, Gap, apply_edit
 from dg_lsp.guard import fit, harm_of, unchecked, useless
 from dg_lsp.messages import Draft, Fill, Infill, Priority
+from dg_lsp.reasons import NoGap, OutOfTime
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import BOT, bounded, current, spending
 from dg_lsp.source.document import Document
-from dg_lsp.source.reasons import NoGap, OutOfTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,16 @@
 import asyncio
 from dataclasses import replace
 
+from dg_lsp.budget import BOT, bounded, current, spending
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, Outcome, answer_of, finish, prepare
 from dg_lsp.filling.offers import Offer
 from dg_lsp.gaps import Edit, Gap, apply_edit
 from dg_lsp.messages import LISTS, Fill
+from dg_lsp.reasons import NoGap
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import BOT, bounded, current, spending
 from dg_lsp.source.document import LINE_END, Document
 from dg_lsp.source.lexer import line_end
-from dg_lsp.source.reasons import NoGap
 
 # Line ends that a text has at most.
 _LINES = 24

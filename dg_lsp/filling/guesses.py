@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, zip_longest
 
+from dg_lsp.budget import bounded
 from dg_lsp.context import shortened
 from dg_lsp.edits import Example, adds_parameter, example_of, guesses, is_sound, source_of
 from dg_lsp.files.excluded import split_uri
@@ -19,7 +20,6 @@ from dg_lsp.filling.leaving import leaving
 from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.messages import Fill, Infill, Piece
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import bounded
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language

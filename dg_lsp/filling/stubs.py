@@ -5,11 +5,11 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from dg_lsp.budget import BOT, within
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import ONE, FillOptions, fill_gap
 from dg_lsp.gaps import Edit, Gap, apply_edit, find_gaps
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import BOT, within
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
 from dg_lsp.source.lexer import newline_at

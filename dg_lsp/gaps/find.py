@@ -8,21 +8,21 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from dg_lsp.budget import bounded, tried
 from dg_lsp.gaps import parts
 from dg_lsp.gaps.body import body_gap
 from dg_lsp.gaps.gap import Gap
 from dg_lsp.gaps.plain import plain_gap
 from dg_lsp.messages import BODIES, Kind, Wanted
+from dg_lsp.reasons import NoGap
 from dg_lsp.source.analysis import Analysis, analyze, analyze_whole, by_lines, without_damage
 from dg_lsp.source.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.source.brackets import lacks_end
-from dg_lsp.source.budget import bounded, tried
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import splits_character
 from dg_lsp.source.items import FARTHEST, top_level_item
 from dg_lsp.source.language import load_language
 from dg_lsp.source.lexer import Span, indentation, leading, line_end, line_start
-from dg_lsp.source.reasons import NoGap
 from dg_lsp.source.repair import FILLER
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 import re
 
+from dg_lsp.budget import bounded
 from dg_lsp.gaps.gap import Gap
 from dg_lsp.messages import BODIES, STRINGS
 from dg_lsp.source.analysis import Analysis, analyze
-from dg_lsp.source.budget import bounded
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
 from dg_lsp.source.lexer import Line, line_at

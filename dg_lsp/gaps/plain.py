@@ -2,12 +2,12 @@
 
 from dg_lsp.gaps.gap import Gap
 from dg_lsp.messages import Kind, Wanted
+from dg_lsp.reasons import NoGap
 from dg_lsp.source.brackets import State, state_from
 from dg_lsp.source.document import Document
 from dg_lsp.source.fences import MARKDOWN
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import Line, indentation, leading, line_at, line_start, width
-from dg_lsp.source.reasons import NoGap
 
 # Bytes before a cursor that are read for what is open there.
 REACH = 8_000

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from dg_lsp.source.budget import bounded
+from dg_lsp.budget import bounded
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import closed_string, comment_patterns

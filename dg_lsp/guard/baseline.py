@@ -9,17 +9,17 @@ from itertools import chain, islice
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.budget import check, tried
 from dg_lsp.guard.site import Site
 from dg_lsp.messages import PARTS, STRINGS
+from dg_lsp.reasons import Unreadable
 from dg_lsp.source.brackets import closers, state_at, template_at, unpaired
-from dg_lsp.source.budget import check, tried
 from dg_lsp.source.document import BOM
 from dg_lsp.source.items import member_around, top_level_item
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import LogicalLine, indentation, line_end, line_start
 from dg_lsp.source.lines import function_over, needs_body
 from dg_lsp.source.python import CHECKED
-from dg_lsp.source.reasons import Unreadable
 from dg_lsp.source.recovery import count_tokens
 from dg_lsp.source.repair import Closing, cost_of, insertions, missing_tokens_at, out_of_reach
 from dg_lsp.source.words import NEVER

@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from tree_sitter import Node
 
+from dg_lsp.budget import bounded, tried
 from dg_lsp.gaps import Edit, Gap
 from dg_lsp.guard import room
 from dg_lsp.guard.baseline import (
@@ -34,7 +35,6 @@ from dg_lsp.guard.plain import harm_between
 from dg_lsp.guard.site import Site, site_of, site_of_edit, to_bytes
 from dg_lsp.messages import BODIES, LISTS, STRINGS, Infill
 from dg_lsp.source.bodies import Body, bodies_of, item_at
-from dg_lsp.source.budget import bounded, tried
 from dg_lsp.source.directives import flaw_of_directives
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import splits_character

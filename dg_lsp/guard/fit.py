@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise
 
+from dg_lsp.budget import bounded
 from dg_lsp.gaps import Edit, Gap
 from dg_lsp.guard.baseline import begins_body, container_of, function_of_span, neutral_text
 from dg_lsp.guard.check import faults_of
@@ -13,7 +14,6 @@ from dg_lsp.guard.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.messages import BODIES, LISTS, PARTS, Infill, Kind
 from dg_lsp.source.bodies import NO_CODE
 from dg_lsp.source.brackets import PAIRS, unpaired
-from dg_lsp.source.budget import bounded
 from dg_lsp.source.document import LINE_END, Document
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import block_end, element_end, first_token, logical_lines, tokens, width

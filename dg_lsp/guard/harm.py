@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 import tree_sitter
 from tree_sitter import Node, Tree
 
+from dg_lsp.budget import bounded, tried
 from dg_lsp.gaps import Edit, Gap, reach
 from dg_lsp.guard.baseline import (
     WHOLE,
@@ -24,13 +25,12 @@ from dg_lsp.guard.check import faults_of_edit, is_blind, undisturbed
 from dg_lsp.guard.room import closes_more, is_complete
 from dg_lsp.guard.site import Site, site_of_edit, to_bytes
 from dg_lsp.messages import STRINGS
+from dg_lsp.reasons import OutOfTime, Unreadable
 from dg_lsp.source.bodies import MARKER
-from dg_lsp.source.budget import bounded, tried
 from dg_lsp.source.document import Document
 from dg_lsp.source.items import member_around, top_level_item
 from dg_lsp.source.language import Language, check_shape, load_language, query_cursor
 from dg_lsp.source.lexer import Span, line_end
-from dg_lsp.source.reasons import OutOfTime, Unreadable
 
 # How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000

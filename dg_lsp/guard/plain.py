@@ -8,17 +8,17 @@ from itertools import islice
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.budget import attempt
 from dg_lsp.gaps import REACH, open_at
 from dg_lsp.guard.baseline import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.site import Site
 from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, statement_of, takes_in
+from dg_lsp.reasons import TooDeep, Unreadable
 from dg_lsp.source.brackets import PAIRS
-from dg_lsp.source.budget import attempt
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import Span, line_start
 from dg_lsp.source.misplaced import new_misplaced, repeated
-from dg_lsp.source.reasons import TooDeep, Unreadable
 
 # A longer text is not parsed: tokens must do.
 PARSED = 200_000

@@ -11,7 +11,7 @@ from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.tokens import Join, join_of, tokenise
-from dg_lsp.source.reasons import OutOfTime
+from dg_lsp.reasons import OutOfTime
 
 
 @dataclass(frozen=True)

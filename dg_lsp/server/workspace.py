@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dg_lsp.context import Edited
 from dg_lsp.files.excluded import key_of, path_of
+from dg_lsp.reasons import NoGap
 from dg_lsp.server.documents import Documents
 from dg_lsp.server.project import Project
 from dg_lsp.server.refusals import Refusals, no_file
@@ -18,7 +19,6 @@ from dg_lsp.source.document import Document, DocumentError, OnDisk, read_documen
 from dg_lsp.source.fences import fenced
 from dg_lsp.source.language import knows
 from dg_lsp.source.magics import without_magics
-from dg_lsp.source.reasons import NoGap
 
 # Seconds that a client has to report its settings before text is read without them.
 PATIENCE = 5.0

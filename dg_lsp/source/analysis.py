@@ -6,9 +6,10 @@ from functools import cached_property, partial
 
 from tree_sitter import Node, Tree
 
+from dg_lsp.budget import attempt, tried
+from dg_lsp.reasons import Unreadable
 from dg_lsp.source.bodies import Body, bodies_of, item_at
 from dg_lsp.source.brackets import State, dangles, lacks_end, state_at, state_from
-from dg_lsp.source.budget import attempt, tried
 from dg_lsp.source.directives import directive_start
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import UNCHANGED, Changes, History
@@ -16,7 +17,6 @@ from dg_lsp.source.items import focus, member_around, top_level_item
 from dg_lsp.source.language import Language, load_language
 from dg_lsp.source.lexer import Line, Span, indentation, line_at, line_end, line_start
 from dg_lsp.source.lines import bodies_by_lines
-from dg_lsp.source.reasons import Unreadable
 from dg_lsp.source.repair import FILLER, cost_of, repair
 
 # A file of at most so many bytes is read whole; of a longer one first the top-level item around the cursor.

@@ -7,9 +7,9 @@ from typing import Literal
 
 from tree_sitter import Node
 
+from dg_lsp.budget import check
 from dg_lsp.messages import Kind
 from dg_lsp.source import python
-from dg_lsp.source.budget import check
 from dg_lsp.source.items import head_of, without_arguments
 from dg_lsp.source.language import OWNERS, Language, Owner
 from dg_lsp.source.lexer import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 
+from dg_lsp.budget import check
 from dg_lsp.source import lexer
-from dg_lsp.source.budget import check
 from dg_lsp.source.items import LONG, focus, top_level_item
 from dg_lsp.source.jsx import Mark
 from dg_lsp.source.language import Language

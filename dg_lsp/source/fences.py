@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
+from dg_lsp.reasons import NoGap
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language, UnknownLanguage, knows, language_of, load_language
-from dg_lsp.source.reasons import NoGap
 
 MARKDOWN = "markdown"
 _LARGEST = 500_000

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dg_lsp.budget import check
 from dg_lsp.source import lexer
-from dg_lsp.source.budget import check
 from dg_lsp.source.language import Language, Owner
 from dg_lsp.source.macros import BLANKS
 

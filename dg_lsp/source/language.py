@@ -15,10 +15,10 @@ from typing import Any, Literal, get_args
 import tree_sitter
 from tree_sitter import Node, Tree
 
+from dg_lsp.budget import check, unbilled
 from dg_lsp.messages import KINDS
-from dg_lsp.source.budget import check, unbilled
+from dg_lsp.reasons import Unreadable
 from dg_lsp.source.macros import Macros, blanked, read_macros, with_names
-from dg_lsp.source.reasons import Unreadable
 from dg_lsp.source.recovery import is_endless, parse, parse_until_broken
 from dg_lsp.source.scanners import Scanner, check_depth, with_short_names
 from dg_lsp.source.words import Plain, Quotes, Words, read_facts

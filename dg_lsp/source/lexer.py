@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import NamedTuple
 
+from dg_lsp.budget import check
 from dg_lsp.source import jsx
-from dg_lsp.source.budget import check
 from dg_lsp.source.jsx import Mark
 from dg_lsp.source.language import Language
 from dg_lsp.source.words import Quotes

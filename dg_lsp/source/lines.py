@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dg_lsp.budget import check
 from dg_lsp.source import python
 from dg_lsp.source.bodies import (
     NO_CODE,
@@ -18,7 +19,6 @@ from dg_lsp.source.bodies import (
     trailing,
 )
 from dg_lsp.source.brackets import OpenBracket, read
-from dg_lsp.source.budget import check
 from dg_lsp.source.items import head_of, name_of
 from dg_lsp.source.language import Language, Owner
 from dg_lsp.source.lexer import LogicalLine, Span, logical_lines, tokens

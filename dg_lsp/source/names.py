@@ -7,7 +7,7 @@ from typing import Literal
 
 from tree_sitter import Node
 
-from dg_lsp.source.budget import check
+from dg_lsp.budget import check
 from dg_lsp.source.language import Language
 
 Role = Literal["variable", "type", "member", "keyword", "other"]

@@ -12,8 +12,8 @@ from time import monotonic, thread_time
 import tree_sitter
 from tree_sitter import Tree
 
-from dg_lsp.source.budget import Work, working
-from dg_lsp.source.reasons import Unreadable
+from dg_lsp.budget import Work, working
+from dg_lsp.reasons import Unreadable
 
 Reader = Callable[[tree_sitter.LogType, str], None]
 _CHUNK = 1 << 12  # bytes that a parser is given at once

@@ -11,6 +11,8 @@ from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
+from dg_lsp.budget import check
+from dg_lsp.reasons import Unreadable
 from dg_lsp.source.brackets import (
     PAIRS,
     State,
@@ -22,12 +24,10 @@ from dg_lsp.source.brackets import (
     unclosed,
     unpaired,
 )
-from dg_lsp.source.budget import check
 from dg_lsp.source.history import UNCHANGED, Change, Changes
 from dg_lsp.source.items import Head, focus, head_of
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import Span, leading, line_at, line_end, line_start, quotes_at
-from dg_lsp.source.reasons import Unreadable
 
 _FIRST_WORD = re.compile(rb"\s*\}? *(?:async )?([\w$]+)")
 # Seconds of work after which no further candidate is tried.

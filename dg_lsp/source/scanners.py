@@ -6,7 +6,7 @@ Such a scanner keeps what is open, such as levels of indentation, in 1,024 bytes
 import re
 from dataclasses import dataclass, field
 
-from dg_lsp.source.reasons import TooDeep
+from dg_lsp.reasons import TooDeep
 
 _NEVER = re.compile(rb"\A(?!)")
 # Columns are counted in 16 bits.

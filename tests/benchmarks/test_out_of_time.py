@@ -12,8 +12,8 @@ from benchmarks.guarantee.answers import TEXTS, TRUTH, ask, opened
 from benchmarks.guarantee.judge import Claim, code_of, is_unbalanced, judge, read
 from benchmarks.guarantee.measure import Counts, Portion, measure
 from benchmarks.guarantee.places import Place
+from dg_lsp.reasons import SLOW, OutOfTime
 from dg_lsp.source.language import Language, load_language
-from dg_lsp.source.reasons import SLOW, OutOfTime
 from tests.benchmarks.test_gaps import PYTHON
 from tests.benchmarks.test_table import CUT, TEXT
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from dg_lsp.budget import within
 from dg_lsp.context.unimported import unimported
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.gaps.gap import Gap
-from dg_lsp.source.budget import within
 from dg_lsp.source.document import Document
 
 # Language, text with the cursor as `|`, and the names that are found.

@@ -20,6 +20,7 @@ import psutil
 import pytest
 import torch
 
+from dg_lsp.budget import within
 from dg_lsp.checkpoints import find_directory
 from dg_lsp.engine import local, memory
 from dg_lsp.engine.local import LocalEngine, with_second_try
@@ -30,7 +31,6 @@ from dg_lsp.model import costs
 from dg_lsp.model.costs import Costs
 from dg_lsp.model.networks import decoder
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import within
 from dg_lsp.source.language import load_language
 from tests.model.gguf_files import source, tensors_of, write
 from tests.model.tiny import save_checkpoint

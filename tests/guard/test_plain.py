@@ -15,6 +15,7 @@ from dg_lsp.guard import fit, plain
 from dg_lsp.guard.harm import harm_of
 from dg_lsp.guard.site import Site
 from dg_lsp.messages import Kind
+from dg_lsp.reasons import Unreadable
 from dg_lsp.source.document import Document
 from dg_lsp.source.fences import fenced
 from dg_lsp.source.language import (
@@ -24,7 +25,6 @@ from dg_lsp.source.language import (
     load_language,
     plain_languages,
 )
-from dg_lsp.source.reasons import Unreadable
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,6 +15,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from dg_lsp.budget import within
 from dg_lsp.gaps.find import Gap, find_gaps
 from dg_lsp.messages import Infill
 from dg_lsp.model.cache import PrefixCache
@@ -26,7 +27,6 @@ from dg_lsp.model.prompts.chat import SPECIAL
 from dg_lsp.model.sampler import AnchoredSampler
 from dg_lsp.model.step import Schedule, Step
 from dg_lsp.model.task import Task
-from dg_lsp.source.budget import within
 from dg_lsp.source.document import Document, DocumentError, read_document
 from dg_lsp.training.shape import embedded_config, fresh_network
 

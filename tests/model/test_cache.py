@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicCache
 from dg_lsp.model.cache import CHUNK, PrefixCache, PrefixCaches, extend_to
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.task import read_in_time
-from dg_lsp.source.reasons import OutOfTime
+from dg_lsp.reasons import OutOfTime
 from tests.model.reference import step_logits
 from tests.model.tiny import CANVAS, VOCABULARY, WINDOW, encoded, extend, tiny_network
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from dg_lsp.budget import Budget, spending
 from dg_lsp.checkpoints import CheckpointError
 from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.cache import PrefixCache, PrefixCaches, extend_to
@@ -24,8 +25,7 @@ from dg_lsp.model.networks.causal import Causal
 from dg_lsp.model.networks.loading import NETWORKS, load_network
 from dg_lsp.model.task import read_in_time
 from dg_lsp.model.tree import Tree
-from dg_lsp.source.budget import Budget, spending
-from dg_lsp.source.reasons import OutOfTime
+from dg_lsp.reasons import OutOfTime
 from tests.model.tiny import byte_tokenizer
 from tests.training.test_importing import SHAPE, SOURCES, drawn
 

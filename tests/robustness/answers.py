@@ -9,10 +9,10 @@ from dg_lsp.engine.choice import resolve
 from dg_lsp.engine.http import EngineDied, EngineFailed, EngineForeign, EngineSilent
 from dg_lsp.filling.engine import EngineBusy, EngineError
 from dg_lsp.messages import Draft, Fill, Infill, Status
+from dg_lsp.reasons import NO_WORD
 from dg_lsp.server.app import make_server
 from dg_lsp.server.rpc.streams import serve
 from dg_lsp.settings import Settings, from_environment
-from dg_lsp.source.reasons import NO_WORD
 
 FILLS = {
     "empty": Fill(""),

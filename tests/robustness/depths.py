@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from dg_lsp.source.budget import within
+from dg_lsp.budget import within
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.source.language import Language, known_languages, load_language, plain_languages
-from dg_lsp.source.reasons import OutOfTime
 from tests.robustness.readers import pool, sources
 from tests.robustness.row import Row, missed
 

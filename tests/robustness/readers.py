@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+from dg_lsp.budget import UNASKED, within
 from dg_lsp.context.prompt import build
 from dg_lsp.filling.fill import finish
 from dg_lsp.gaps.find import NoGap, find_gap
 from dg_lsp.guard.harm import unchecked
 from dg_lsp.messages import Fill
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import UNASKED, within
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language, load_language
-from dg_lsp.source.reasons import OutOfTime
 from tests.source.fixtures import fixtures
 
 KEPT = Path(__file__).with_name("kept.toml")

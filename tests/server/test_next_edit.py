@@ -10,6 +10,7 @@ from lsprotocol import types
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.gaps.gap import Edit
 from dg_lsp.messages import Draft, Fill
+from dg_lsp.reasons import NoGap
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers import next_edit as handler
 from dg_lsp.server.handlers.context import Context
@@ -19,7 +20,6 @@ from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
-from dg_lsp.source.reasons import NoGap
 
 STORE, MAIN, SECRET = "file:///w/store.py", "file:///w/main.py", "file:///w/secrets.py"
 TEXT = "def load(key):\n    return key\n\n\nprint(load(1))\nprint(load(2))\n"

@@ -8,6 +8,7 @@ from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import open_scripted
 from dg_lsp.filling.offers import Offer, covered
 from dg_lsp.messages import Status
+from dg_lsp.reasons import NoGap
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers.context import without_quotes
 from dg_lsp.server.offers import Offers
@@ -16,7 +17,6 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.source.document import Document
-from dg_lsp.source.reasons import NoGap
 from tests.waiting import until
 
 

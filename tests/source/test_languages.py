@@ -16,6 +16,7 @@ from tree_sitter import Node
 
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.messages import Kind
+from dg_lsp.reasons import NoGap
 from dg_lsp.source.language import (
     CAPTURES,
     Language,
@@ -24,7 +25,6 @@ from dg_lsp.source.language import (
     language_of,
     load_language,
 )
-from dg_lsp.source.reasons import NoGap
 from tests.source.fixtures import GRAMMARS, BadFixture, Fixture, fixtures, show
 
 LANGUAGES = known_languages()

@@ -5,14 +5,14 @@ import time
 
 import pytest
 
+from dg_lsp.budget import UNASKED, Budget, spending
 from dg_lsp.gaps.find import find_gap, find_gaps
 from dg_lsp.gaps.gap import Edit, apply_edit
 from dg_lsp.guard.harm import harm_of
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.source.analysis import analyze
-from dg_lsp.source.budget import UNASKED, Budget, spending
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import OutOfTime
 from tests.source.fixtures import fixtures
 
 SWITCH = "  switch (a) {\n" + "".join(f"    case {n}:\n" for n in range(2_000)) + "      return 1;\n  }\n"

@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import pytest
 
+from dg_lsp.budget import Work, within
 from dg_lsp.filling.fill import finish
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.messages import Fill
-from dg_lsp.source.budget import Work, within
+from dg_lsp.reasons import OutOfTime, TooDeep
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import OutOfTime, TooDeep
 from dg_lsp.source.scanners import check_depth
 
 DASHES = b"- " * 254 + b"a"
@@ -252,9 +252,9 @@ def test_a_parse_that_is_given_up_keeps_no_memory() -> None:
 def test_a_text_whose_time_is_over_within_a_character_ends_no_process(name: str) -> None:
     """At each piece of the text in turn, whose end may cut a character."""
     code = (
-        "from dg_lsp.source.budget import Work\n"
+        "from dg_lsp.budget import Work\n"
         "from dg_lsp.source.language import load_language\n"
-        "from dg_lsp.source.reasons import OutOfTime\n"
+        "from dg_lsp.reasons import OutOfTime\n"
         "def over(work, now):\n"
         "    global left\n"
         "    left -= 1\n"

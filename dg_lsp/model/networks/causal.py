@@ -11,12 +11,12 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufCo
 from transformers.cache_utils import Cache
 from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
 
+from dg_lsp.budget import BOT, current
 from dg_lsp.model.cache import CHUNK, windows_of
 from dg_lsp.model.networks.base import added
 from dg_lsp.model.networks.gguf_file import GGUF, GgufFile, read_gguf
 from dg_lsp.model.networks.gguf_tokens import tokenizer_of
-from dg_lsp.source.budget import BOT, current
-from dg_lsp.source.reasons import OutOfTime
+from dg_lsp.reasons import OutOfTime
 
 FAMILY = ("llama", "qwen2", "mistral")  # which `dg-lsp import` converts
 CAUSAL = (*FAMILY, "qwen3", "qwen3_moe", "granite", "starcoder2", "gemma", "gemma3_text")

@@ -18,8 +18,8 @@ from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import tile_rows, tiled_logits
 from dg_lsp.model.tokens import join_of, read_together, tokenise
 from dg_lsp.model.tree import Tree
+from dg_lsp.reasons import NO_WORD
 from dg_lsp.source.document import last_line
-from dg_lsp.source.reasons import NO_WORD
 
 # Characters of the line before the cursor that are read again with each ending; those before are encoded once.
 HEAD = 200

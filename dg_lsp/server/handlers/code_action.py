@@ -6,6 +6,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.budget import ASKED, within
 from dg_lsp.checkpoints import denoises, named
 from dg_lsp.filling.fill import Outcome
 from dg_lsp.gaps import Gap, NoGap, find_function, find_selected
@@ -17,7 +18,6 @@ from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.settings import unlearned
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.source.budget import ASKED, within
 
 ACTION, SELECTION = (f"{types.CodeActionKind.RefactorRewrite.value}.{name}" for name in ("fill", "selection"))
 

@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 
 from lsprotocol import types
 
+from dg_lsp.budget import ASKED, within
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome
 from dg_lsp.filling.stubs import StubEnded, StubStarted, fill_stubs, stubs_of
 from dg_lsp.gaps import Edit, NoGap
 from dg_lsp.guard import why_confirm
 from dg_lsp.messages import Draft
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
 from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.source.budget import ASKED, within
 from dg_lsp.source.document import Document
-from dg_lsp.source.reasons import OutOfTime
 
 T = TypeVar("T")
 Target = Mapping[str, Any]

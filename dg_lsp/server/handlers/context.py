@@ -14,6 +14,7 @@ from dg_lsp.files.excluded import split_uri
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.guard import note_of
 from dg_lsp.messages import Fill
+from dg_lsp.reasons import NoGap
 from dg_lsp.server.client import Client
 from dg_lsp.server.rpc.conversation import log_failure
 from dg_lsp.server.rpc.envelope import RequestError
@@ -24,7 +25,6 @@ from dg_lsp.server.uses import Uses
 from dg_lsp.server.workspace import CHANGED, Workspace
 from dg_lsp.source.document import Document, DocumentError
 from dg_lsp.source.language import UnknownLanguage
-from dg_lsp.source.reasons import NoGap
 
 T = TypeVar("T")
 

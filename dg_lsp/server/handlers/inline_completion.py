@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
+from dg_lsp.budget import ASKED, UNASKED, within
 from dg_lsp.context import is_key
 from dg_lsp.engine.power import on_battery
 from dg_lsp.filling.fill import FillOptions
@@ -15,17 +16,16 @@ from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
 from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
 from dg_lsp.guard import doubt
 from dg_lsp.messages import STRINGS, Draft, Priority
+from dg_lsp.reasons import NO_WORD
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.settings import silence
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import opens
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import ASKED, UNASKED, within
 from dg_lsp.source.document import Document, whole
 from dg_lsp.source.jsx import is_attribute
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import NO_WORD
 
 _OTHERS = 8  # further open documents whose words count as in sight
 

@@ -6,18 +6,18 @@ from typing import Any
 
 from lsprotocol import types
 
+from dg_lsp.budget import UNASKED, within
 from dg_lsp.edits import is_sound, nearest, next_edits
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.guesses import guesses_for, is_likely
 from dg_lsp.gaps import Edit
+from dg_lsp.reasons import NoGap
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.source.budget import UNASKED, within
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document
-from dg_lsp.source.reasons import NoGap
 
 _LONGEST = 60  # characters of a label
 _PAUSE = 0.3  # seconds without a key after which a model is asked; ghost text is asked for before

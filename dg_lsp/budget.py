@@ -12,7 +12,7 @@ from functools import wraps
 from time import monotonic, thread_time
 from typing import ParamSpec, TypeVar
 
-from dg_lsp.source.reasons import SLOW, OutOfTime, Unreadable
+from dg_lsp.reasons import SLOW, OutOfTime, Unreadable
 
 # Seconds for ghost text that nobody has asked for, for what somebody has asked for, and for a gap in a bot's file.
 UNASKED, ASKED, BOT = 0.25, 2.0, 5.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp.budget import Budget, bounded, check, spending, unbilled, within
 from dg_lsp.context import prompt
 from dg_lsp.context.index import Index
 from dg_lsp.filling.fill import finish
@@ -16,11 +17,10 @@ from dg_lsp.gaps.gap import Edit, Gap
 from dg_lsp.guard.baseline import complaint, name_clash
 from dg_lsp.guard.harm import harm_of
 from dg_lsp.messages import Fill
+from dg_lsp.reasons import NoGap, OutOfTime, Unreadable
 from dg_lsp.settings import Settings
-from dg_lsp.source.budget import Budget, bounded, check, spending, unbilled, within
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
-from dg_lsp.source.reasons import NoGap, OutOfTime, Unreadable
 from dg_lsp.source.recovery import is_endless
 from tests.guard.faulty import faults
 
