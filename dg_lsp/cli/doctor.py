@@ -366,7 +366,7 @@ def check_fill(settings: Settings) -> Finding:
 
 def check_engine(settings: Settings) -> Finding:
     """Fill the same function by the engine that all windows share."""
-    from dg_lsp.cli.engine import round_trip
+    from dg_lsp.cli.fill import round_trip
     from dg_lsp.engine.client import name_of_state, other_version
     from dg_lsp.filling.engine import EngineError
     from dg_lsp.source.document import Document

@@ -3,26 +3,22 @@
 import argparse
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from dg_lsp.cli.fill import check_there, teller
+from dg_lsp.checkpoints import find_directory
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, say, settings_of
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.client import name_of_state, other_version, running
 from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import sockets
+from dg_lsp.engine.scripted import SCRIPTED
 from dg_lsp.engine.team import TeamEngine, load, open_engine
-from dg_lsp.filling.engine import EngineError
-from dg_lsp.filling.fill import fill_gap
-from dg_lsp.gaps import find_named
 from dg_lsp.messages import Status
 from dg_lsp.settings import Settings
-from dg_lsp.source.document import Document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngine]:
+async def opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngine]:
     """Open the engine of `settings`, and close it at the end of the block."""
     engine = open_engine(settings)
     try:
@@ -78,27 +74,34 @@ async def _opened(settings: Settings) -> AsyncIterator[TeamEngine | ResidentEngi
 
 async def _start(settings: Settings) -> Status:
     check_there(settings)
-    async with _opened(settings) as engine:
+    async with opened(settings) as engine:
         with Waiting("starting the engine"):
             return await load(engine, teller())
 
 
 async def begin(settings: Settings) -> None:
     """Start the resident engine unless it runs, and do not wait until it is loaded."""
-    async with _opened(settings) as engine:
+    async with opened(settings) as engine:
         await engine.start()
 
 
-async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
-    """Have the resident engine fill the function `name`; return its status then, and the seconds of the request."""
-    async with _opened(settings) as engine:
-        await load(engine, teller())
-        start = time.perf_counter()
-        await fill_gap(engine, document, find_named(document, name), settings)
-        seconds = time.perf_counter() - start
-        if (status := await engine.status()) is None:
-            raise EngineError("the engine ended by itself; its log is in the runtime directory")
-        return status, seconds
+def check_there(settings: Settings) -> None:
+    """Raise CheckpointError if an engine of `settings` would not find its checkpoint, before a process is started."""
+    if not settings.engine_url and not settings.checkpoint.startswith(SCRIPTED):
+        find_directory(settings.checkpoint)
+
+
+def teller() -> Callable[[Status], None]:
+    """Return a function that reports the engine's start on stderr, each sentence once."""
+    said: set[str] = set()
+
+    def tell(status: Status) -> None:
+        sentence = "starting the engine ..." if status.state == "starting" else name_of_state(status)
+        if status.state in ("starting", "loading") and sentence not in said:
+            said.add(sentence)
+            say(sentence)
+
+    return tell
 
 
 async def _stop(settings: Settings, *, everyone: bool) -> int:
@@ -115,7 +118,7 @@ async def _stop(settings: Settings, *, everyone: bool) -> int:
 async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
     if everyone:
         return await asyncio.to_thread(running)
-    async with _opened(settings) as engine:
+    async with opened(settings) as engine:
         status = await engine.status()
         return [status] if status else []
 

@@ -7,12 +7,14 @@ loaded in this process. Importing this module loads no model.
 import argparse
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from dg_lsp.budget import BOT, within
-from dg_lsp.checkpoints import definitions_for, find_directory
+from dg_lsp.checkpoints import definitions_for
+from dg_lsp.cli.engine import check_there, opened, teller
 from dg_lsp.cli.options import FILLING_CODES, add_settings, explain, say, settings_of
 from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import (
@@ -26,16 +28,14 @@ from dg_lsp.cli.target import (
 )
 from dg_lsp.cli.waiting import Waiting
 from dg_lsp.context import Index
-from dg_lsp.engine.client import name_of_state
 from dg_lsp.engine.local import LocalEngine
 from dg_lsp.engine.runtime import address_of
-from dg_lsp.engine.scripted import SCRIPTED
-from dg_lsp.engine.team import open_engine
+from dg_lsp.engine.team import load, open_engine
 from dg_lsp.files.excluded import path_of
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions, Outcome, fill_gap
 from dg_lsp.filling.project import index_near
-from dg_lsp.gaps import Gap, apply_edit, unified_diff
+from dg_lsp.gaps import Gap, apply_edit, find_named, unified_diff
 from dg_lsp.guard import note_of, unsure, why_confirm, written_lines
 from dg_lsp.messages import PARTS, WANTED, Draft, Kind, Status
 from dg_lsp.server.settings import unlearned
@@ -193,12 +193,6 @@ def engine_of(arguments: argparse.Namespace) -> Engine:
     return open_engine(settings, teller())
 
 
-def check_there(settings: Settings) -> None:
-    """Raise CheckpointError if an engine of `settings` would not find its checkpoint, before a process is started."""
-    if not settings.engine_url and not settings.checkpoint.startswith(SCRIPTED):
-        find_directory(settings.checkpoint)
-
-
 async def fill_and_close(
     engine: Engine, place: Place, settings: Settings, show: Callable[[Draft], None] = lambda _: None
 ) -> Outcome:
@@ -209,6 +203,18 @@ async def fill_and_close(
         return await fill_gap(engine, document, gap, settings, options)
     finally:
         await engine.close()
+
+
+async def round_trip(document: Document, name: str, settings: Settings) -> tuple[Status, float]:
+    """Have the resident engine fill the function `name`; return its status then, and the seconds of the request."""
+    async with opened(settings) as engine:
+        await load(engine, teller())
+        start = time.perf_counter()
+        await fill_gap(engine, document, find_named(document, name), settings)
+        seconds = time.perf_counter() - start
+        if (status := await engine.status()) is None:
+            raise EngineError("the engine ended by itself; its log is in the runtime directory")
+        return status, seconds
 
 
 def diff_of(path: Path, place: Place, outcome: Outcome) -> str:
@@ -247,19 +253,6 @@ def index_for(document: Document, settings: Settings, kind: Kind) -> Index | Non
     """
     path, useful = path_of(document.uri), kind in PARTS or definitions_for(settings) > 0
     return index_near(Path(path), settings) if settings.related and path and useful else None
-
-
-def teller() -> Callable[[Status], None]:
-    """Return a function that reports the engine's start on stderr, each sentence once."""
-    said: set[str] = set()
-
-    def tell(status: Status) -> None:
-        sentence = "starting the engine ..." if status.state == "starting" else name_of_state(status)
-        if status.state in ("starting", "loading") and sentence not in said:
-            said.add(sentence)
-            say(sentence)
-
-    return tell
 
 
 def _as_json(path: str, outcome: Outcome, diff: str, confirm: str) -> str:
