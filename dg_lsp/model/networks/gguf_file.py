@@ -35,6 +35,7 @@ _MULTIPLE = 64  # rows that are packed together
 _BYTES, _VALUES, _DEPTH = 1 << 28, 1 << 23, 4
 _GREATEST = 1 << 20  # bytes to whose multiples tensors are moved
 _LENGTH = struct.Struct("<Q")  # of a text; a vocabulary has hundreds of thousands
+_CUT = "its header is cut short"
 _UNREADABLE = (OSError, ValueError, struct.error, OverflowError, MemoryError)
 
 
@@ -227,9 +228,27 @@ class _Reader:
         return found
 
     def text(self) -> str:
-        """A text in UTF-8, behind its length."""
-        (size,) = _LENGTH.unpack(self._bytes(_LENGTH.size))
-        return self._bytes(size).decode("utf-8")
+        """A text in UTF-8, after its length."""
+        return self.texts(1)[0]
+
+    def texts(self, count: int) -> list[str]:
+        """The next `count` texts: a vocabulary has hundreds of thousands, so no other call is made for one of them."""
+        read, (unpack, size), left, found = (
+            self._stream.read,
+            (_LENGTH.unpack, _LENGTH.size),
+            self._left,
+            list[str](),
+        )
+        for _ in range(count):
+            head = read(size)
+            length = unpack(head)[0] if len(head) == size else left
+            left -= size + length
+            text = read(length) if left >= 0 else b""
+            if len(text) != length:
+                raise ValueError(_CUT)
+            found.append(text.decode("utf-8"))
+        self._left = left
+        return found
 
     def value(self, kind: int, depth: int = 0) -> Any:
         """A value of the type with the number `kind`, which is in `depth` lists."""
@@ -243,7 +262,7 @@ class _Reader:
         if of in _NUMBERS:
             code = f"<{count}{_NUMBERS[of]}"
             return list(struct.unpack(code, self._bytes(struct.calcsize(code))))
-        return [self.value(of, depth + 1) for _ in range(count)]
+        return self.texts(count) if of == _TEXT else [self.value(of, depth + 1) for _ in range(count)]
 
     def tensor(self) -> Stored:
         """A tensor's entry; its place is counted from the first tensor."""
@@ -260,5 +279,5 @@ class _Reader:
         self._left -= count
         data = self._stream.read(count) if self._left >= 0 else b""
         if len(data) != count:
-            raise ValueError("its header is cut short")
+            raise ValueError(_CUT)
         return data
