@@ -245,7 +245,7 @@ def test_an_engine_of_another_version_is_named_with_the_fix(monkeypatch, package
     async def found(*_):
         return status, 0.1
 
-    monkeypatch.setattr(engine, "round_trip", found)
+    monkeypatch.setattr("dg_lsp.cli.fill.round_trip", found)
     said = doctor.check_engine(SETTINGS)
     assert said.state == state
     assert (said.fix == "dg-lsp engine stop" and "dg-lsp 0.0.1" in said.found) is (state == "warn")
