@@ -208,14 +208,33 @@ def test_all_that_has_grown_is_taken_by_one_key(code: VSCode) -> None:
     assert code.saved("taken.py").decode() == f"{head}    {text}\n\n\nlimit = 1\n"
 
 
-GAP = 4  # the row of the line that is written
+LAGGING = 700  # ms that the editor is behind its extensions
+
+
+def test_text_that_grows_while_a_word_is_accepted_stays(code: VSCode) -> None:
+    """The editor hears of the growth of a text when it has taken a word already, which the extension cannot know."""
+    grows(code, "crossing.py")
+    code.ask("lag", milliseconds=LAGGING)
+    code.ask("play", keys=[(" ", 0)])
+    code.until(f"s.ghost.replaceAll(String.fromCharCode(160), ' ').startsWith({GROWN[0]!r})")
+    events = code.ask("play", keys=[(WORD, 4 * LAGGING)])
+    code.ask("lag", milliseconds=0)
+    words = [(event["rows"][GAP].strip(), shown(event)) for event in events]
+    assert words[-1][0] == "share", words
+    assert all(text for _, text in words), words
+    assert words[-1][1].startswith(GROWN[0].removeprefix("share")), words
+
+
+GAP, ABOVE = 4, "    print(limit)"  # the row of the line that is written, and the one above it
 TAKES = (WORD, LINE, ALL)
+ATTEMPTS, LATE = 3, 20_000  # how often the first text is waited for, and for how many milliseconds
 
 
 def written(event: Mapping[str, Any]) -> str:
     """The text of a screen from the beginning of the gap to what is below it."""
     rows = [row.replace("\xa0", " ").rstrip() for row in event["rows"]]
-    return "\n".join(rows[GAP : rows.index("limit = 1") - 2]).removeprefix("    ")
+    # Where there is nothing to accept, the key for a line scrolls.
+    return "\n".join(rows[rows.index(ABOVE) + 1 : rows.index("limit = 1") - 2]).removeprefix("    ")
 
 
 def breaks(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -227,26 +246,37 @@ def breaks(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return bool(shown(before)) and agrees and not plain[3].startswith(plain[2])
 
 
-@pytest.mark.skipif(
-    "DG_LSP_TEXTS" not in os.environ,
-    reason="may wait for its first text without an end on a slow machine: DG_LSP_TEXTS=4",
-)
+def begin(code: VSCode) -> None:
+    """Type the blank behind which text is shown, once more if it was too late for the deadline of the server."""
+    for _ in range(ATTEMPTS):
+        code.ask("play", keys=[(" ", 0)])
+        try:
+            code.until(
+                f"s.ghost.replaceAll(String.fromCharCode(160), ' ').startsWith({GROWN[0][:5]!r})", LATE
+            )
+        except AssertionError:
+            print("no text yet:", code.why(""))
+            code.press("Backspace")
+        else:
+            return
+    pytest.fail("no text")
+
+
 def test_whatever_the_keys_shown_text_only_grows_or_goes_and_no_key_is_lost(code: VSCode) -> None:
-    wrong, gone, lost, grown = list[str](), list[str](), list[str](), 0
+    wrong, lost, grown = list[str](), list[str](), 0
     for seed in range(TEXTS):
         chance = random.Random(seed)
         grows(code, f"keys-{seed}.py")
-        code.ask("play", keys=[(" ", 0)])
-        code.until(f"s.ghost.replaceAll(String.fromCharCode(160), ' ').startsWith({GROWN[0][:5]!r})")
+        begin(code)
         typed = GROWN[0][: chance.randint(0, 6)]
         keys = [(key, chance.choice(PACES)) for key in typed]
         keys += [(chance.choice(TAKES), chance.choice((0, 200, 900))) for _ in range(chance.randint(0, 3))]
         keys += [("x", 100)] * chance.randint(0, 2)
         events = code.ask("play", keys=[*keys, ("z", 600)])
         pairs = list(itertools.pairwise(events))
-        changed = [(shown(a), shown(b)) for a, b in pairs if breaks(a, b)]
-        wrong += [f"script {seed}, {keys}: {a!r} became {b!r}" for a, b in changed if b]
-        gone += [f"script {seed}, {keys}: {a!r}" for a, b in changed if not b]
+        wrong += [
+            f"script {seed}, {keys}: {shown(a)!r} became {shown(b)!r}" for a, b in pairs if breaks(a, b)
+        ]
         grown += sum(
             bool(shown(a)) and len(written(b) + shown(b)) > len(written(a) + shown(a)) for a, b in pairs
         )
@@ -256,6 +286,4 @@ def test_whatever_the_keys_shown_text_only_grows_or_goes_and_no_key_is_lost(code
         if not text.startswith(typed) or text.replace("\n", "").count(others) != 1:
             lost.append(f"script {seed}, {keys}: {text!r}")
     print(f"{TEXTS} scripts, {grown} times longer, {len(wrong)} changes of shown text, {len(lost)} keys lost")
-    # Text that keys agree with may go on a slow machine, as after a word that was accepted; it never changes.
-    print(f"{len(gone)} texts went although the keys agreed with them", *gone, sep="\n")
     assert not wrong and not lost, "\n".join([*wrong, *lost])

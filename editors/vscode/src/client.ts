@@ -4,8 +4,10 @@ import {
   EventEmitter,
   type CancellationToken,
   type Disposable,
-  type InlineCompletionItemProvider,
+  type InlineCompletionContext,
+  type InlineCompletionItem,
   type LogOutputChannel,
+  type Position,
   type TextDocument,
 } from "vscode";
 import {
@@ -30,7 +32,14 @@ const CRASHES = 5; // this many in ...
 const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to continue
 /** The schemes of what a person edits; on a remote host files are `file`, too. */
 const SCHEMES = ["file", "untitled", "vscode-notebook-cell"];
+/** The documents that the server is for. Other schemes are views, such as `git` for the left side of a diff. */
+export const SELECTOR: readonly { scheme: string; language: string }[] = SCHEMES.flatMap((scheme) =>
+  LANGUAGES.map((language) => ({ scheme, language })),
+);
 const LAST_WORDS = 1000; // ms that a server's error output may still come after its end
+
+/** The requests for which the language client registers nothing. */
+const OWN: readonly string[] = [ExecuteCommandRequest.method, InlineCompletionRequest.method];
 
 /** The state of the server itself, apart from its engine. */
 export type Life =
@@ -38,13 +47,14 @@ export type Life =
   | { phase: "missing" | "failed"; why: string };
 
 /**
- * A language client that leaves the server's commands unregistered, since their names are not ours alone, and that
- * logs errors instead of showing each: what the user has to know is in the status item and in our own messages.
+ * A language client that leaves the server's commands unregistered, since their names are not ours alone, and its ghost
+ * text, whose provider `Ghost` registers; and that logs errors instead of showing each: what the user has to know is in
+ * the status item and in our own messages.
  */
 class Client extends LanguageClient {
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
     const type = "registrationType" in feature ? feature.registrationType : undefined;
-    if (type?.method !== ExecuteCommandRequest.method) super.registerFeature(feature);
+    if (!OWN.includes(type?.method ?? "")) super.registerFeature(feature);
   }
 
   override error(message: string, data?: unknown): void {
@@ -152,9 +162,22 @@ export class Server implements Disposable {
     return this.client?.code2ProtocolConverter.asUri(document.uri) ?? document.uri.toString();
   }
 
-  /** The provider of ghost text in a document. */
-  ghostProvider(document: TextDocument): InlineCompletionItemProvider | undefined {
-    return this.client?.getFeature(InlineCompletionRequest.method)?.getProvider(document);
+  /** The items of the server for ghost text; none if it does not run. */
+  async ghostText(
+    document: TextDocument,
+    position: Position,
+    context: InlineCompletionContext,
+    token: CancellationToken,
+  ): Promise<InlineCompletionItem[]> {
+    const { client } = this;
+    if (!client?.isRunning()) return [];
+    const params = client.code2ProtocolConverter.asInlineCompletionParams(document, position, context);
+    const type = InlineCompletionRequest.type;
+    const answer = await client.sendRequest(type, params, token).catch((error: unknown) => {
+      return client.handleFailedRequest(type, token, error, null);
+    });
+    const found = await client.protocol2CodeConverter.asInlineCompletionResult(answer, token);
+    return Array.isArray(found) ? found : (found?.items ?? []);
   }
 
   get converter(): LanguageClient["protocol2CodeConverter"] | undefined {
@@ -209,8 +232,7 @@ export class Server implements Disposable {
       "dg-lsp",
       { command: program, transport: TransportKind.stdio, options: { cwd: AWAY, env: environment() } },
       {
-        // Other schemes are views, such as `git` for the left side of a diff.
-        documentSelector: SCHEMES.flatMap((scheme) => LANGUAGES.map((language) => ({ scheme, language }))),
+        documentSelector: [...SELECTOR],
         outputChannel: this.log,
         middleware: {
           ...this.middleware,
@@ -233,8 +255,9 @@ export class Server implements Disposable {
     );
     client.registerFeature({
       fillClientCapabilities: (capabilities) => {
+        capabilities.textDocument = { ...capabilities.textDocument, inlineCompletion: {} };
         capabilities.experimental = {
-          dgLsp: { status: true, drafts: true, confirm: true, covers: true, apart: true, grows: true },
+          dgLsp: { status: true, drafts: true, confirm: true, covers: true, apart: true, grows: true, inside: true },
         };
       },
       initialize: () => undefined,

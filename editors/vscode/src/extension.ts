@@ -22,11 +22,17 @@ let server: Server | undefined;
 export function activate(context: ExtensionContext): void {
   const log = window.createOutputChannel("dg-lsp", { log: true });
   const manifest = context.extension.packageJSON as Manifest;
-  const ghost: Ghost = new Ghost((document) => fills.busy(document));
+  const ghost: Ghost = new Ghost({
+    ask: (...place) => started.ghostText(...place),
+    occupied: (document) => fills.busy(document),
+    answered: (...items) => {
+      used.answered(...items);
+    },
+  });
   const used: Used = new Used((document, kind, characters) => {
     started.notify("dg-lsp/used", { textDocument: { uri: started.uriOf(document) }, kind, characters });
   });
-  const started = new Server(log, middleware(manifest, ghost, used, () => void status.ask()), () => ofUser(manifest));
+  const started = new Server(log, middleware(manifest, () => void status.ask()), () => ofUser(manifest));
   const fills: Fills = new Fills(started);
   const status: StatusItem = new StatusItem(started, ghost, fills);
   const nextEdits = new NextEdits(started, (document) => fills.busy(document));
@@ -38,6 +44,7 @@ export function activate(context: ExtensionContext): void {
   void commands.executeCommand("setContext", "dg-lsp.languages", LANGUAGES);
   context.subscriptions.push(
     started.onLife((life) => {
+      ghost.offer(life.phase === "running");
       if (life.phase === "missing") void sayMissing(life.why);
       if (life.phase === "failed") void sayStopped(life.why);
     }),
@@ -46,8 +53,7 @@ export function activate(context: ExtensionContext): void {
     }),
     started.onGrowth(({ uri }) => {
       const document = window.activeTextEditor?.document;
-      const provider = document && started.uriOf(document) === uri && started.ghostProvider(document);
-      if (provider) ghost.grown(document, provider);
+      if (document && started.uriOf(document) === uri) ghost.grown(document);
     }),
     window.onDidChangeTextEditorSelection(({ textEditor }) => {
       ghost.moved(textEditor);
@@ -62,10 +68,8 @@ export function deactivate(): Promise<void> | undefined {
 }
 
 /** The hooks between the editor and the server. */
-function middleware(manifest: Manifest, ghost: Ghost, used: Used, configured: () => void): Middleware {
+function middleware(manifest: Manifest, configured: () => void): Middleware {
   return {
-    provideInlineCompletionItems: async (document, position, context, token, next) =>
-      used.answered(document, position, await ghost.provide(document, position, context, token, next)),
     workspace: {
       configuration: async (params, token, next) => {
         const answers = await next(params, token);
@@ -144,6 +148,14 @@ function register(context: ExtensionContext, parts: Parts, showLog: () => void):
   };
   // The command of the server's code actions.
   context.subscriptions.push(commands.registerCommand("dg-lsp.fill", (target: Target) => fills.act(target)));
+  // The command of ghost text that ends with an empty block.
+  context.subscriptions.push(
+    commands.registerCommand("dg-lsp.inside", () => {
+      withEditor((editor) => {
+        ghost.goInside(editor);
+      });
+    }),
+  );
   for (const [name, run] of Object.entries(table)) {
     context.subscriptions.push(commands.registerCommand(`dg-lsp.${name}`, run));
   }

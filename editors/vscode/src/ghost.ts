@@ -6,22 +6,36 @@ import {
   type Disposable,
   type InlineCompletionContext,
   type InlineCompletionItem,
-  type InlineCompletionItemProvider,
   InlineCompletionTriggerKind,
   languages,
   type Position,
   Range,
+  Selection,
   type TextDocument,
   type TextEditor,
   window,
 } from "vscode";
-import type { Middleware } from "vscode-languageclient/node";
-import type { Server } from "./client";
+import { SELECTOR, type Server } from "./client";
 
 const CROSSING = 500; // ms in which an answer and a move of the cursor can cross on their ways between two processes
-const PROVIDER = "dg-lsp.dg-lsp:*"; // the newest provider of this extension
+const PROVIDER = "dg-lsp.dg-lsp:*"; // the provider of this extension, as the editor names it
+// A line that only closes what lines above it have opened.
+const CLOSERS = /^\s*[)\]}][)\]};,]*\s*$/;
 
-type Next = Parameters<NonNullable<Middleware["provideInlineCompletionItems"]>>[4];
+/** The parts that ghost text is made with. */
+interface Needs {
+  /** The server's items for a place. */
+  ask: (
+    document: TextDocument,
+    position: Position,
+    context: InlineCompletionContext,
+    token: CancellationToken,
+  ) => Promise<InlineCompletionItem[]>;
+  /** Whether a fill is being made in a document, which ghost text would cover. */
+  occupied: (document: TextDocument) => boolean;
+  /** Hear of the items that the editor gets. */
+  answered: (document: TextDocument, position: Position, items: InlineCompletionItem[]) => void;
+}
 
 /** The answer last given to the editor, for this version of the document. */
 interface Shown {
@@ -37,11 +51,10 @@ export class Ghost implements Disposable {
   private crossing: Shown | undefined;
   private snoozedUntil = 0;
   private dismissed = false;
-  private again: Disposable | undefined;
+  private registration: Disposable | undefined;
   private refused: { document: TextDocument; version: number } | undefined;
 
-  /** occupied: whether a fill is being made in a document, which ghost text would cover. */
-  constructor(private readonly occupied: (document: TextDocument) => boolean) {}
+  constructor(private readonly needs: Needs) {}
 
   /** The time until which nothing is offered automatically; undefined if it is over. */
   get snoozed(): Date | undefined {
@@ -59,16 +72,22 @@ export class Ghost implements Disposable {
     if (minutes) void commands.executeCommand("editor.action.inlineSuggest.hide");
   }
 
-  /** The language client's middleware: the server's items, unless they came too late or nothing is wanted. */
-  readonly provide = async (
+  /** Offer ghost text while the server runs. */
+  offer(running: boolean): void {
+    if (running === (this.registration !== undefined)) return;
+    if (running) this.register();
+    else this.dispose();
+  }
+
+  /** The provider: the server's items, unless they came too late or nothing is wanted. */
+  private readonly provide = async (
     document: TextDocument,
     position: Position,
     context: InlineCompletionContext,
     token: CancellationToken,
-    next: Next,
   ): Promise<InlineCompletionItem[]> => {
     const automatic = context.triggerKind === InlineCompletionTriggerKind.Automatic;
-    if ((automatic && this.snoozed) || this.occupied(document)) return [];
+    if ((automatic && this.snoozed) || this.needs.occupied(document)) return [];
     this.crossing = undefined;
     const { version } = document;
     // Behind a change the server ends by itself what is of no use, and continues a fill while a word is typed.
@@ -76,7 +95,7 @@ export class Ghost implements Disposable {
     const listening = token.onCancellationRequested(() => {
       if (document.version === version) ending.cancel();
     });
-    const found = await Promise.resolve(next(document, position, context, ending.token)).finally(() => {
+    const items = await this.needs.ask(document, position, context, ending.token).finally(() => {
       listening.dispose();
       ending.dispose();
     });
@@ -85,37 +104,40 @@ export class Ghost implements Disposable {
     // An answer that was on its way when a text was dismissed would bring that text back, and so would that to a request
     // which the editor sends before the server knows.
     if (automatic && this.refused?.document === document && this.refused.version === version) return [];
-    const items = Array.isArray(found) ? found : (found?.items ?? []);
     if (items.length) this.dismissed = false;
     this.shown = this.crossing = { document, version, position, items, time: Date.now() };
+    this.needs.answered(document, position, items);
     return items;
   };
 
   /**
-   * Ask `provider` again for ghost text that has got longer, if the cursor is still at its place. The editor asks the same
-   * provider only once for a place of a text, and puts another answer of it to the key for the next text: so it is asked
-   * by a new one, which has nothing to say anywhere else.
+   * Have the editor ask again for ghost text of `document` that has got longer, if the cursor is still at its place. The
+   * editor asks the same provider only once for a place of a text, and puts another answer of it to the key for the next
+   * text: so a new one takes its place. It is asked for the text that the editor has then, which may be ahead of ours.
    */
-  grown(document: TextDocument, provider: InlineCompletionItemProvider): void {
+  grown(document: TextDocument): void {
     const given = this.shown;
     if (given?.document !== document || document.version !== given.version) return;
     if (window.activeTextEditor?.document !== document || left(document, given.position)) return;
-    const { version, position } = given;
-    this.again?.dispose();
-    this.again = languages.registerInlineCompletionItemProvider(
-      { scheme: document.uri.scheme, language: document.languageId },
-      {
-        provideInlineCompletionItems: (asked, at, context, token) =>
-          asked === document && asked.version === version && at.isEqual(position)
-            ? provider.provideInlineCompletionItems(asked, at, context, token)
-            : [],
-      },
-    );
-    void commands.executeCommand("editor.action.inlineSuggest.trigger", { providerId: PROVIDER, explicit: false });
+    this.register();
+    this.ask();
   }
 
   dispose(): void {
-    this.again?.dispose();
+    this.registration?.dispose();
+    this.registration = undefined;
+  }
+
+  /** Have the editor ask for ghost text, as it does by itself after a key. */
+  private ask(): void {
+    void commands.executeCommand("editor.action.inlineSuggest.trigger", { providerId: PROVIDER, explicit: false });
+  }
+
+  private register(): void {
+    this.registration?.dispose();
+    this.registration = languages.registerInlineCompletionItemProvider(SELECTOR, {
+      provideInlineCompletionItems: this.provide,
+    });
   }
 
   /**
@@ -129,6 +151,22 @@ export class Ghost implements Disposable {
     this.crossing = undefined;
     const crossed = document.version === given.version && Date.now() - given.time < CROSSING;
     if (crossed) void commands.executeCommand("editor.action.inlineSuggest.hide");
+  }
+
+  /**
+   * Put the cursor into the empty block that the text before it ends with, and ask for ghost text there. Nothing happens if
+   * something was typed since the text was accepted.
+   */
+  goInside(editor: TextEditor): void {
+    const { document, selection } = editor;
+    const { line, character } = selection.active;
+    if (!CLOSERS.test(document.lineAt(line).text.slice(0, character))) return;
+    let inside = line - 1;
+    while (inside > 0 && CLOSERS.test(document.lineAt(inside).text)) inside--;
+    const { text, range } = document.lineAt(Math.max(inside, 0));
+    if (text === "" || text.trim() !== "") return;
+    editor.selection = new Selection(range.end, range.end);
+    this.ask();
   }
 
   /** Hide the ghost text, and tell the server that it is not wanted here. */

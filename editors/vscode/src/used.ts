@@ -46,10 +46,10 @@ export class Used implements Disposable {
    * Note the items of an answer, which the editor shows; an answer with the rest of a text is no new text, nor is one in
    * which it has got longer.
    */
-  answered(document: TextDocument, position: Position, items: InlineCompletionItem[]): InlineCompletionItem[] {
+  answered(document: TextDocument, position: Position, items: InlineCompletionItem[]): void {
     const rests = items.flatMap((item) => restOf(item, document, position));
     const [first] = rests;
-    if (first === undefined) return items;
+    if (first === undefined) return;
     const known = this.offered;
     const whole = known?.document === document ? textBetween(document, known.start, position) + first : "";
     if (known && whole.startsWith(known.whole)) {
@@ -58,7 +58,6 @@ export class Used implements Disposable {
       this.offered = { document, start: position, whole: first, position, rests, taken: false };
       this.report(document, "shown", first.length);
     }
-    return items;
   }
 
   /** Note that the shown text was dismissed. */
