@@ -12,6 +12,7 @@ from dg_lsp.budget import BOT, bounded, current, spending
 from dg_lsp.checkpoints import definitions_for
 from dg_lsp.context import Edited, Index, Search, context_of, prompt, recent_edits, search, unimported
 from dg_lsp.filling.engine import Engine, EngineError
+from dg_lsp.filling.inside import with_line_inside
 from dg_lsp.filling.leaving import leaving
 from dg_lsp.gaps import Edit, Gap, apply_edit
 from dg_lsp.guard import fit, harm_of, unchecked, useless
@@ -47,7 +48,8 @@ class FillOptions:
     with each Draft. above: text that is read before the document's own, such as that of the cells above one of a
     notebook. edited: other open documents with their recent edits, the one used last at the end, for a model that
     reads these. soon: the first lines of a text are wanted as soon as they can be shown and grow. unasked: nobody has
-    asked for the text, so a smaller model may write it.
+    asked for the text, so a smaller model may write it. inside: an empty block at the end of a text gets a line for the
+    cursor.
     """
 
     alternatives: int = 1
@@ -59,6 +61,7 @@ class FillOptions:
     edited: tuple[Edited, ...] = ()
     soon: bool = False
     unasked: bool = False
+    inside: bool = False
 
 
 ONE = FillOptions()
@@ -84,7 +87,17 @@ async def fill_gap(
     # 3.
     with spending(budget):
         outcome = await asyncio.to_thread(finish, document, gap, fill)
+    if options.inside:
+        outcome = await asyncio.to_thread(_with_lines_inside, document, outcome)
     return replace(outcome, files=files)
+
+
+def _with_lines_inside(document: Document, outcome: Outcome) -> Outcome:
+    """Return `outcome` with a line for the cursor in each empty block at the end of a text."""
+    if outcome.edit is None:
+        return outcome
+    edit, *others = (with_line_inside(document, one) for one in (outcome.edit, *outcome.others))
+    return replace(outcome, edit=edit, others=tuple(others))
 
 
 async def answer_of(engine: Engine, request: Infill, options: FillOptions) -> Fill:

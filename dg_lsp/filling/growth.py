@@ -6,6 +6,7 @@ from dataclasses import replace
 from dg_lsp.budget import BOT, bounded, current, spending
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.fill import FillOptions, Outcome, answer_of, finish, prepare
+from dg_lsp.filling.inside import place_inside
 from dg_lsp.filling.offers import Offer
 from dg_lsp.gaps import Edit, Gap, apply_edit
 from dg_lsp.messages import LISTS, Fill
@@ -21,9 +22,12 @@ NOTHING = "nothing more belongs below the text"
 
 
 def may_grow(offer: Offer, document: Document) -> bool:
-    """Return whether text may be written below the first text of `offer`, made for `document`: it ends its line."""
+    """Return whether text may be written below the first text of `offer`, made for `document`: it ends its line.
+
+    Where it ends with an empty block, the user continues within that.
+    """
     fill, gap = offer.fill, offer.gap
-    if fill is None or gap is None or not fill.grows:
+    if fill is None or gap is None or not fill.grows or place_inside(offer.texts[0]) is not None:
         return False
     plain = gap.kind in _KINDS and (offer.start, offer.end) == (gap.start, gap.end) and not gap.further
     ends = not document.data[offer.end : line_end(document.data, offer.end)].strip()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from dg_lsp.filling.fill import Outcome
+from dg_lsp.filling.inside import place_inside
 from dg_lsp.gaps import Edit, Gap
 from dg_lsp.messages import Fill
 from dg_lsp.source.document import LINE_END, Document
@@ -89,9 +90,15 @@ def covered(document: Document, cursor: int, edit: Edit) -> bool:
 
 
 def used_up(offer: Offer, document: Document, cursor: int) -> bool:
-    """Return whether one of the texts was accepted, or typed to its end, and nothing else changed."""
+    """Return whether one of the texts was accepted, or typed to its end, and nothing else changed.
+
+    In the line for the cursor in an empty block the user continues.
+    """
     typed = _typed(offer, document, cursor)
-    return typed is not None and typed.text + typed.closers in (text.encode("utf-8") for text in offer.texts)
+    return typed is not None and any(
+        typed.text + typed.closers == text.encode("utf-8") and len(typed.text) != place_inside(text)
+        for text in offer.texts
+    )
 
 
 def accepted_end(offer: Offer, document: Document) -> int | None:
@@ -105,6 +112,18 @@ def cursor_key(document: Document, cursor: int) -> bytes:
     """Return a key of the cursor that stays the same when lines above move: the line above, and its own up to it."""
     line = line_start(document.data, cursor)
     return document.data[line_start(document.data, line - 1) if line else 0 : cursor]
+
+
+def next_place(offer: Offer, document: Document) -> tuple[Document, int] | None:
+    """Return where the user is likely to continue in `document` after a text of `offer` was accepted; None if none was.
+
+    It is the line in the empty block that the text ends with, else the next line, in the text that is expected there.
+    """
+    end = accepted_end(offer, document)
+    if end is None:
+        return None
+    inside = place_inside(document.data[offer.start : end].decode("utf-8", "replace"))
+    return next_line(document, end) if inside is None else (document, offer.start + inside)
 
 
 def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:

@@ -1,5 +1,6 @@
 """Gaps: where a fill begins and ends."""
 
+from dg_lsp.gaps.body import step_near
 from dg_lsp.gaps.find import (
     Gap,
     NoGap,
@@ -34,6 +35,7 @@ __all__ = [
     "is_part",
     "open_at",
     "reach",
+    "step_near",
     "typed_half",
     "unified_diff",
 ]

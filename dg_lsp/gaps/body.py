@@ -31,7 +31,8 @@ def body_gap(analysis: Analysis, body: Body) -> Gap:
     """The gap of a `body` in the document; of an empty one the blank line at the cursor, if it is on one."""
     data = analysis.data
     base, newline = leading(data, body.header.define).decode(), newline_at(data, body.header.define)
-    indent = body.indent.decode() if body.indent is not None else base + _unit(analysis, body.header.define)
+    step = step_near(analysis.language, analysis.document.data, body.header.define)
+    indent = base + step if body.indent is None else body.indent.decode()
     # A brace that closes it on the same line goes to a line of its own.
     shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
     # Leave out the comments of a stub.
@@ -153,14 +154,14 @@ def _closing(analysis: Analysis, body: Body, start: int) -> str:
     return newline_at(analysis.document.data, start) + base + analysis.data[body.closes : stop].decode()
 
 
-def _unit(analysis: Analysis, at: int) -> str:
-    """One step of the file's indentation: the commonest one near `at` after a line that opens a body.
+def step_near(language: Language, data: bytes, at: int) -> str:
+    """Return one step of the file's indentation: the commonest one near `at` after a line that opens a body.
 
     Where none has a line, the smallest indentation of all; in a file without any that of the language.
     """
-    near, data = slice(max(at - NEAR, 0), at + NEAR), analysis.document.data
-    opened = _OPENED[analysis.language.style].finditer(data, near.start, near.stop)
+    near = slice(max(at - NEAR, 0), at + NEAR)
+    opened = _OPENED.get(language.style, _OPENED["brace"]).finditer(data, near.start, near.stop)
     if steps := Counter(match[2] for match in opened):
         return steps.most_common(1)[0][0].decode()
     spaces = (match[1] for match in _INDENTED.finditer(data, near.start, near.stop))
-    return min(spaces, key=len, default=analysis.language.indent.encode()).decode()
+    return min(spaces, key=len, default=language.indent.encode()).decode()

@@ -5,6 +5,8 @@ from typing import Any
 
 from lsprotocol import types
 
+_OWN = ("drafts", "status", "covers", "confirm", "apart", "grows", "inside")
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -17,7 +19,7 @@ class Capabilities:
     debounces: it waits by itself until the user pauses. Of `experimental.dgLsp`: drafts and status: it takes these
     notifications; covers: it shows ghost text that replaces closed brackets; confirm: it asks a person where the result
     of a command says why; apart: it tells the user's settings apart from the workspace's; grows: it asks again for
-    ghost text that has got longer.
+    ghost text that has got longer; inside: it puts the cursor into the empty block that an accepted text ends with.
     """
 
     configuration: bool = False
@@ -36,6 +38,7 @@ class Capabilities:
     confirm: bool = False
     apart: bool = False
     grows: bool = False
+    inside: bool = False
 
 
 def capabilities_of(params: types.InitializeParams) -> Capabilities:
@@ -64,5 +67,5 @@ def capabilities_of(params: types.InitializeParams) -> Capabilities:
         progress=bool(has("window.work_done_progress")),
         # Neovim waits 200 ms before it asks.
         debounces=bool(params.client_info and params.client_info.name.startswith("Neovim")),
-        **{name: bool(own.get(name)) for name in ("drafts", "status", "covers", "confirm", "apart", "grows")},
+        **{name: bool(own.get(name)) for name in _OWN},
     )

@@ -18,7 +18,7 @@ from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.workspace import Workspace
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
-from tests.server.test_app import Start, changed, ghost, quick, start  # noqa: F401
+from tests.server.test_app import Start, changed, ghost, inline, opened, quick, start  # noqa: F401
 from tests.server.wire import NoMessage, Wire
 
 GROWS = {"experimental": {"dgLsp": {"grows": True}}}
@@ -167,3 +167,35 @@ def test_the_status_says_that_more_is_coming_until_nothing_more_does(start: Star
     grown(wire)
     assert text_at(wire, "third") == SHARE + REST + BACK
     until(growing=False)
+
+
+GO = "package a\n\n// says: if err != nil {⏎}\nfunc f() error {\n\terr := g()\n"
+GO_URI = "file:///w/a.go"
+GO_AT, GO_INSIDE = {"line": 5, "character": 1}, {"line": 6, "character": 2}
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_a_client_that_goes_into_an_empty_block_gets_a_line_there_and_a_command(
+    start: Start,  # noqa: F811
+    goes: bool,
+) -> None:
+    wire = start(capabilities={"experimental": {"dgLsp": {"inside": goes}}})
+    opened(wire, GO + "\n\treturn nil\n}\n", GO_URI, language="go")
+
+    def insert(version: int, position: dict[str, int], text: str) -> None:
+        message = changed(version, text, {"start": position, "end": position})
+        message["params"]["textDocument"]["uri"] = GO_URI
+        wire.send(message)
+
+    def items(position: dict[str, int]) -> list[dict[str, Any]]:
+        params = {**inline(position), "textDocument": {"uri": GO_URI}}
+        answer = wire.ask(str(position), "textDocument/inlineCompletion", params)
+        return answer["result"]["items"]  # type: ignore[no-any-return]
+
+    insert(2, {"line": 5, "character": 0}, "\t")
+    (item,) = items(GO_AT)
+    assert item["insertText"] == ("if err != nil {\n\t\t\n\t}" if goes else "if err != nil {\n\t}")
+    assert item.get("command", {}).get("command") == ("dg-lsp.inside" if goes else None)
+    if goes:
+        insert(3, GO_AT, item["insertText"])
+        assert items(GO_INSIDE)

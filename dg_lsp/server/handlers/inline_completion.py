@@ -12,7 +12,8 @@ from dg_lsp.context import is_key
 from dg_lsp.engine.power import on_battery
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.growth import may_grow
-from dg_lsp.filling.offers import Offer, accepted_end, covered, next_line
+from dg_lsp.filling.inside import place_inside
+from dg_lsp.filling.offers import Offer, covered, next_place
 from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
 from dg_lsp.guard import doubt
 from dg_lsp.messages import STRINGS, Draft, Priority
@@ -27,6 +28,8 @@ from dg_lsp.source.document import Document, whole
 from dg_lsp.source.jsx import is_attribute
 from dg_lsp.source.language import load_language
 
+# A command of the client, for the cursor.
+_INSIDE = types.Command("Go on within the block", "dg-lsp.inside")
 _OTHERS = 8  # further open documents whose words count as in sight
 
 
@@ -143,8 +146,7 @@ def look_ahead(context: Context, uri: str) -> None:
         ahead.changed(document)
         if offer is None or ahead.is_for(document) or not (settings.prefetch and settings.automatic):
             return
-        end = accepted_end(offer, document)
-        if end is not None and (expected := next_line(document, end)):
+        if expected := next_place(offer, document):
             typed, cursor = replace(snapshot, document=expected[0]), expected[1]
             spot = Spot(typed, cursor, cursor, typed.range(cursor, cursor), whole=False, automatic=True)
             ahead.begin(typed.document, cursor, fill_at(context, spot, "ahead"))
@@ -202,7 +204,8 @@ async def fill_at(context: Context, spot: Spot, priority: Priority) -> list[Edit
         settings = _ghost_settings(spot)
         show = _shown(context, spot, gap) if priority == "ghost" else lambda _: None
         soon = spot.automatic and spot.snapshot.client.grows and _writes_on(settings)
-        wanted = FillOptions(priority=priority, show=show, soon=soon, unasked=spot.automatic)
+        inside = spot.snapshot.client.inside
+        wanted = FillOptions(priority=priority, show=show, soon=soon, unasked=spot.automatic, inside=inside)
         outcome = await context.session.fill(document, gap, settings, wanted)
     if outcome.edit is None:
         raise NoGap(outcome.why)
@@ -260,12 +263,16 @@ def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionPa
 
 
 def _item(spot: Spot, edit: Edit) -> types.InlineCompletionItem:
-    """Return the item that makes `edit` at a spot; its range covers the closed brackets that the edit covers."""
+    """Return the item that makes `edit` at a spot; its range covers the closed brackets that the edit covers.
+
+    Its command has the client put the cursor into the empty block that the text ends with.
+    """
     replaced = spot.replaced
     if not spot.whole and covered(spot.document, spot.cursor, edit):
         replaced = spot.snapshot.range(spot.cursor, edit.end)
     text = convert.text_from(spot.document, spot.start, edit)
-    return types.InlineCompletionItem(insert_text=text, range=replaced)
+    inside = spot.snapshot.client.inside and place_inside(edit.text) is not None
+    return types.InlineCompletionItem(insert_text=text, range=replaced, command=_INSIDE if inside else None)
 
 
 def _unwanted(context: Context, spot: Spot) -> str:

@@ -173,7 +173,9 @@ local function capabilities()
   local own = {
     general = { positionEncodings = { "utf-8", "utf-16" } },
     workspace = { configuration = true },
-    experimental = { dgLsp = { status = true, drafts = true, confirm = true, apart = true, grows = true } },
+    experimental = {
+      dgLsp = { status = true, drafts = true, confirm = true, apart = true, grows = true, inside = true },
+    },
   }
   if vim.fn.has("nvim-0.11") == 1 then
     return own

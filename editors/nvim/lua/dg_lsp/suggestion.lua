@@ -146,7 +146,9 @@ local function offers_in(result, position)
     local range = item.range or { start = position, ["end"] = position }
     local new = type(item.insertText) == "string" and item.insertText ~= ""
     if new and vim.deep_equal(range.start, position) and vim.deep_equal(range["end"], position) then
-      table.insert(found, text.offer(item.insertText))
+      local offer = text.offer(item.insertText)
+      offer.inside = item.command ~= nil and item.command.command == "dg-lsp.inside"
+      table.insert(found, offer)
     end
   end
   return found
@@ -291,6 +293,15 @@ local function insert_repeatable(lines)
   end
 end
 
+--- Move the cursor into the empty block that the text before it ends with. By keys, since a cursor that keys have moved
+--- begins another change: `.` repeats either the block or the text written in it, and undo takes them back one by one.
+local function go_inside()
+  local count = text.inside()
+  if count > 0 then
+    api.nvim_feedkeys(vim.keycode(("<Up>"):rep(count) .. "<End>"), "in", false)
+  end
+end
+
 --- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it.
 ---@param part fun(ghost: string): string
 ---@return boolean accepted
@@ -301,9 +312,13 @@ function M.accept(part)
   end
   local piece = part(ghost)
   cancel()
-  offers[index].taken = true
+  local offer = offers[index]
+  offer.taken = true
   insert_repeatable(vim.split(piece, "\n", { plain = true }))
   use(0, part == text.word and "word" or part == text.line and "line" or "tab", piece)
+  if offer.inside and piece == ghost then
+    go_inside()
+  end
   refresh()
   return true
 end

@@ -13,6 +13,7 @@ local api = vim.api
 ---@field behind string the row's text behind it
 ---@field count integer the buffer's number of lines
 ---@field text string
+---@field inside? boolean whether the cursor belongs into the empty block that the text ends with
 ---@field shown? boolean whether the screen was drawn with it
 ---@field taken? boolean whether something of it was put into the buffer by a key
 
@@ -90,6 +91,19 @@ end
 function M.line(text)
   local stop = text:find("\n", 2, true)
   return stop and text:sub(1, stop - 1) or text
+end
+
+--- How many lines above the cursor the empty block is that the text before it ends with, 0 where there is none.
+--- The block is a line of white space, with lines below it that only close brackets.
+---@return integer
+function M.inside()
+  local row, col = unpack(api.nvim_win_get_cursor(0))
+  local line, count = api.nvim_get_current_line():sub(1, col), 0
+  while line and line:find("^%s*[%)%]}][%)%]};,]*%s*$") do
+    count = count + 1
+    line = api.nvim_buf_get_lines(0, row - 1 - count, row - count, false)[1]
+  end
+  return line and line:find("^%s+$") and count or 0
 end
 
 --- The byte of a column of a line in the encoding that was agreed, the line's end for one behind it.
