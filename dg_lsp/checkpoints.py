@@ -61,6 +61,7 @@ class Offered:
     words: str
 
 
+AFTER = "the text after the gap"  # what some models read, too, in words for the model menu
 REFERENCE = "two server cores"  # with AVX-512
 # The best first; EMBEDDED, which is in the package, follows them. The seconds of CODER are scaled, not measured.
 OFFERED = {
@@ -325,7 +326,7 @@ def abilities_of(checkpoint: str) -> tuple[str, ...]:
     """Return what a checkpoint can do, in words for the model menu; of one that is not here, if it is in OFFERED."""
     found = ["lines", "bodies", "holes"]
     found += ["rewriting a selection"] if checkpoint not in OFFERED and denoises(checkpoint) else []
-    found += ["the text behind the gap"] if prompt_of(checkpoint) != "raw" else []
+    found += [AFTER] if prompt_of(checkpoint) != "raw" else []
     known = languages_of(checkpoint)
     return (*found, *([f"{' and '.join(map(str.capitalize, known))} only"] if known else []))
 
@@ -361,7 +362,7 @@ def definitions_for(settings: Settings) -> int:
 
 
 def sees_both_sides(settings: Settings) -> bool:
-    """Return whether texts are written by a local checkpoint that reads the text behind the gap, too."""
+    """Return whether texts are written by a local checkpoint that reads the text after the gap, too."""
     return not settings.engine_url and prompt_of(settings.checkpoint) == "fim"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from dg_lsp.checkpoints import (
+    AFTER,
     EMBEDDED,
     FAST_ENOUGH,
     OFFERED,
@@ -32,6 +33,7 @@ from dg_lsp.checkpoints import (
     too_large_for,
 )
 from dg_lsp.engine.runtime import address_of
+from dg_lsp.engine.served import Served, servers
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.processes import python, start_talking
 from dg_lsp.settings import AUTO, Settings
@@ -88,13 +90,17 @@ def choice(settings: Settings) -> Choice:
 
 
 def models(settings: Settings, held: int = 0) -> list[Model]:
-    """Return the entries of the model menu, the best first, then those of the hub and the one in use.
+    """Return the entries of the model menu, the best first, then those of the hub, the one in use, and servers.
 
-    held: bytes of memory of the engine in use, which ends where another one needs them.
+    held: bytes of memory of the engine in use, which ends if another one needs them.
     """
+    used = settings.engine_url or settings.checkpoint
     names = dict.fromkeys([*OFFERED, EMBEDDED, *fetched_from_hub(), settings.checkpoint])
-    speed = _speed()
-    return [_model(name, settings, held, speed) for name in names]
+    speed, here = _speed(), replace(settings, engine_url="")
+    found = [_model(name, here, held, speed, used=name == used) for name in names]
+    own = servers()
+    absent = {used: None} if settings.engine_url and used not in own else {}
+    return found + [_server(url, served, used=url == used) for url, served in {**own, **absent}.items()]
 
 
 def smaller_than(settings: Settings) -> Smaller | None:
@@ -168,10 +174,18 @@ def command(name: str) -> list[str]:
     return python("-m", "dg_lsp", "fetch", name, "--json")
 
 
-def _model(name: str, settings: Settings, held: int, speed: float) -> Model:
+def _server(url: str, served: Served | None, *, used: bool) -> Model:
+    """Return the entry for the llama.cpp server at `url`, None if it does not answer."""
+    what = f"{served.model}, served by llama.cpp {served.build}" if served else "it does not answer now"
+    note = f"{what}; for this window only: the setting engineUrl keeps it"
+    can = ("lines", "bodies", "holes", AFTER)
+    return Model(url, 0, 0, None, None, can, "in use" if used else "fetched", note)
+
+
+def _model(name: str, settings: Settings, held: int, speed: float, *, used: bool) -> Model:
     """Return the entry for the checkpoint `name`; `speed` is that of this machine, as of `_speed`."""
     offered, known, folder = OFFERED.get(name), measured(name), folder_of(name)
-    used, here = name == settings.checkpoint, folder.exists()
+    here = folder.exists()
     size = offered.download if offered else _size(folder)
     memory = known.memory if known and known.memory else offered.memory if offered else 0
     memory = memory or int(size * _LOADED) + _LIBRARIES

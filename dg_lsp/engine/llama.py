@@ -5,7 +5,6 @@ of llama.cpp, as llama_contract.json among the tests records them of a real serv
 """
 
 import json
-import posixpath
 import re
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -27,6 +26,7 @@ from dg_lsp.engine.http import (
     trusted,
 )
 from dg_lsp.engine.local import ForeignEngine
+from dg_lsp.engine.served import served_in
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.messages import BODIES, PARTS, Draft, Fill, Infill
 from dg_lsp.model.cache import PrefixCache
@@ -49,7 +49,7 @@ _SILENT = 60.0  # seconds; while it reads a prompt the server tells of its progr
 _PART, _DOCSTRING, _BODY = 32, 96, 256
 _CUTS = 4  # beginnings of a text that are tried
 _BEFORE = 16_000  # characters of the file that are sent from above the gap's line
-_WARM = 0.8  # the temperature of texts behind the first
+_WARM = 0.8  # the temperature of texts after the first
 # The typed text that is written again: half a word before the gap, or the last blank.
 _AGAIN = re.compile(r" ?\w+\Z| \Z")
 
@@ -86,16 +86,15 @@ class LlamaServer:
                 "/infill", json={"input_prefix": "", "input_suffix": "", "n_predict": 0}
             )
         try:
-            props = found.json()
-            build, path = str(props["build_info"]), str(props["model_path"])
+            served = served_in(found.json())
         except (LookupError, TypeError, ValueError) as error:
             raise EngineStrange(f"the program at {self._url} is no server of llama.cpp") from error
         if tried.status_code != 200:
             raise EngineError(
-                f"{posixpath.basename(path)} at {self._url} knows no fill-in-the-middle; serve a model that does, such "
+                f"{served.model} at {self._url} knows no fill-in-the-middle; serve a model that does, such "
                 "as Qwen2.5-Coder"
             )
-        self.device, self._is_checked = f"{NAME} {build}, {posixpath.basename(path)}", True
+        self.device, self._is_checked = f"{NAME} {served.build}, {served.model}", True
 
     def write(self, body: dict[str, Any]) -> Generator[Written, None, None]:
         """Yield the text so far at each sign of life. Closing the generator closes the connection and ends the work."""
@@ -194,7 +193,7 @@ def drafted(server: LlamaServer) -> Source:
 def _candidates(request: Infill, written: Written, begin: int, number: int) -> list[Candidate]:
     """Return the texts for the gap in a written one, whose first `begin` characters repeat typed text.
 
-    For a part of a line these include its beginnings up to the text behind the gap: for `4))]` in front of `)` also `4`
+    For a part of a line these include its beginnings up to the text after the gap: for `4))]` before `)` also `4`
     and `4)`, of which the guard leaves the right ones. Each has its likelihood, and that of the token where it ends.
     """
     text = written.text

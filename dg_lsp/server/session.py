@@ -30,7 +30,7 @@ from dg_lsp.server.settings import Reported, Sources, derived, is_stricter, repo
 from dg_lsp.server.trigger import Trigger
 from dg_lsp.server.unasked import Unasked
 from dg_lsp.server.workspace import Workspace
-from dg_lsp.settings import Settings
+from dg_lsp.settings import Settings, is_foreign
 from dg_lsp.source.document import Document
 
 Result = TypeVar("Result")
@@ -283,7 +283,7 @@ class Session:
         with suppress(EngineError, TimeoutError):
             async with asyncio.timeout(_SOON):
                 status = await self._own_status()
-        if settings.engine_url:
+        if settings.engine_url and not self._sources.picked:
             name = (status.checkpoint if status else "") or settings.engine_url
             why = "the server that engineUrl names chooses the model"
             return [Model(name, 0, 0, None, None, (), "in use", why)]
@@ -294,7 +294,9 @@ class Session:
         return found
 
     async def use(self, checkpoint: str) -> None:
-        """Use `checkpoint` from now on instead of the one in the settings; its engine starts with `warm`.
+        """Use `checkpoint`, or the server at that address, from now on instead of the settings' one.
+
+        Its engine starts with `warm`.
 
         The old engine continues to run for other windows, unless its memory is needed.
         """
@@ -305,7 +307,8 @@ class Session:
             raise EngineError(f"the model {checkpoint} cannot be used; it is {why}")
         if one.state == "in use":
             return
-        await asyncio.to_thread(pick, checkpoint)
+        if not is_foreign(checkpoint):
+            await asyncio.to_thread(pick, checkpoint)
         old, self._engine = self._engine, None
         await self.unasked.close()
         self._apply(replace(self._sources, picked=checkpoint))

@@ -9,7 +9,16 @@ from typing import Any
 
 from dg_lsp.checkpoints import EMBEDDED, languages_of, named, prompt_of
 from dg_lsp.engine.choice import resolve
-from dg_lsp.settings import AUTO, Settings, SettingsError, name_of, of_machine, override, variable_of
+from dg_lsp.settings import (
+    AUTO,
+    Settings,
+    SettingsError,
+    is_foreign,
+    name_of,
+    of_machine,
+    override,
+    variable_of,
+)
 from dg_lsp.source.language import is_plain
 
 # Globs that a workspace may add to `exclude`, and characters of one: more would take too long to read and to compare.
@@ -19,6 +28,7 @@ _GLOBS, _GLOB = 500, 1_000
 _LISTS, _ON = ("exclude", "disabled_languages"), ("exclude_ignored",)
 _OFF = ("automatic", "related", "next_edit", "prefetch")
 _AMOUNTS = ("prefix_bytes", "suffix_bytes", "definition_bytes")
+_PICKED = ("checkpoint", "engine_url")  # what the model menu decides
 _PROTECTING = (*_LISTS, *_ON, *_OFF, *_AMOUNTS)
 
 
@@ -37,8 +47,8 @@ class Sources:
 
     base: those of the command line. own: the initialization options. user: the user's settings as a client reports them
     apart from the workspace's; they replace initialization options of the same names. workspace: all others.
-    picked: the checkpoint that was chosen in the model menu; empty if none was. auto: that of `base` is the one that
-    AUTO means.
+    picked: the checkpoint that was chosen in the model menu, or a server's address; empty if none was. auto: that of
+    `base` is the one that AUTO means.
     """
 
     base: Settings
@@ -64,9 +74,11 @@ def derived(sources: Sources) -> tuple[Settings, list[str]]:
     user = {given: value for given, value in sources.user.items() if name_of(given) not in machine}
     newer = {*map(name_of, user)}
     own = {given: value for given, value in sources.own.items() if name_of(given) not in newer}
-    base = replace(sources.base, checkpoint=picked) if picked else sources.base
+    base = sources.base
+    if picked:
+        base = replace(base, engine_url=picked) if is_foreign(picked) else replace(base, checkpoint=picked)
     own, workspace = (
-        {given: value for given, value in one.items() if not (picked and given == "checkpoint")}
+        {given: value for given, value in one.items() if not (picked and name_of(given) in _PICKED)}
         for one in ({**own, **user}, sources.workspace)
     )
     return configured(base, own, workspace)

@@ -24,9 +24,10 @@ from dg_lsp.checkpoints import (
     note_measured,
     picked,
 )
-from dg_lsp.engine import memory
+from dg_lsp.engine import choice, memory
 from dg_lsp.engine.resident import ResidentEngine
 from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.engine.served import Served
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.messages import Fill, Status
@@ -58,13 +59,13 @@ def here(data: Path, name: str, seconds: float, needs: int = 0) -> None:
 
 
 class Engines:
-    """The engines that a session opens, by checkpoint, and those that were closed."""
+    """The engines that a session opens, by checkpoint or server, and those that were closed."""
 
     def __init__(self) -> None:
         self.opened: dict[str, ScriptedEngine] = {}
 
     def open(self, settings: Settings, _: Any) -> ScriptedEngine:
-        return self.opened.setdefault(settings.checkpoint, ScriptedEngine(Fill("1")))
+        return self.opened.setdefault(settings.engine_url or settings.checkpoint, ScriptedEngine(Fill("1")))
 
 
 def window(checkpoint: str = SMALL, **settings: Any) -> tuple[Context, Engines]:
@@ -96,8 +97,8 @@ def test_the_menu_has_the_best_first_with_size_memory_and_the_measured_time(data
     # By the one that was measured, this machine is half as fast as the reference: coder is too slow for it.
     assert "about 3.6 s for a line here" in found[CODER]["note"] and better == CODER_LITTLE
     assert (
-        "the text behind the gap" in found[CODER]["can"]
-        and "the text behind the gap" not in found[SMALL]["can"]
+        "the text after the gap" in found[CODER]["can"]
+        and "the text after the gap" not in found[SMALL]["can"]
     )
     assert "rewriting a selection" in found[EMBEDDED]["can"] and "Python only" in found[EMBEDDED]["can"]
     assert "rewriting a selection" not in [*found[CODER]["can"], *found[SMALL]["can"]]
@@ -123,6 +124,37 @@ def test_checkpoints_of_the_hub_are_in_the_menu(data: Path) -> None:
     (data / "dg-lsp" / "hub.lock.json").write_text(json.dumps({"owner/net": pin, "no name": pin}))
     found, _ = menu()
     assert [*found][-1] == "owner/net" and found["owner/net"]["state"] == "fetched"
+
+
+def test_a_llama_cpp_server_is_in_the_menu_and_can_be_used_and_left_again(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "llama+http://127.0.0.1:8012"
+    here = {url: Served("b1", "coder.gguf")}
+    monkeypatch.setattr(choice, "servers", lambda: here)
+
+    async def work() -> None:
+        context, engines = window()
+        entry = (await models.models(context))["models"][-1]
+        assert (entry["name"], entry["state"]) == (url, "fetched")
+        assert entry["note"].startswith("coder.gguf, served by llama.cpp b1")
+        await models.use_model(context, url)
+        await fill(context)
+        settings = context.workspace.settings
+        assert settings.engine_url == url and settings.checkpoint == SMALL and [*engines.opened][-1] == url
+        # An editor sends its settings again, and the server ends.
+        context.session.configure({"checkpoint": SMALL, "engineUrl": ""}, {})
+        assert context.workspace.settings.engine_url == url
+        here.clear()
+        states = {one["name"]: one["state"] for one in (await models.models(context))["models"]}
+        assert (states[url], states[SMALL], states[EMBEDDED]) == ("in use", "fetched", "fetched")
+        await models.use_model(context, EMBEDDED)
+        settings = context.workspace.settings
+        assert (settings.engine_url, settings.checkpoint) == ("", EMBEDDED)
+        # The menu's choice of a server is for this window: `auto` means a checkpoint.
+        assert picked() == EMBEDDED or not picked()
+
+    asyncio.run(work())
 
 
 def test_a_switch_sends_the_next_request_to_an_engine_with_that_model(data: Path) -> None:
