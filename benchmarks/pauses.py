@@ -1,13 +1,15 @@
 """By hand: text within 2 s of a pause in typing, and the processor's time for it, while other programs hold the cores.
 
-    python -m benchmarks.pauses [--models coder auto] [--turns 2] [--busy 3] [--seconds 150] FILE...
+    python -m benchmarks.pauses [--models coder auto] [--turns 2] [--busy 3] [--seconds 150] [--slower 1] FILE...
 
 Lines of each FILE, which lies alone in a folder, are written again as an editor sends them, a key every 120 to 190 ms.
 Each key asks for ghost text and cancels what the one before has asked for. At the beginning of a line, and after some
 of the words, it pauses for 2.5 s. A named model is what `auto` was before it changed models by itself. The models take
-turns; each turn has engines of its own, and the same keys.
+turns; each turn has engines of its own, and the same keys. On a machine that is busier than the one that is meant, the
+typist, the limit and the deadline are as many times as slow.
 """
 
+import argparse
 import contextlib
 import os
 import random
@@ -31,7 +33,7 @@ from tests.server.wire import Wire, notification, request
 PAUSE, LIMIT = 2.5, 2.0  # seconds of a pause, and those after which text comes too late
 KEYS = (0.12, 0.19)
 LINES = 8  # that are written at a place
-OFTEN = 0.25  # of the words before the end of a line have a pause after them
+OFTEN = 0.5  # of the words before the end of a line have a pause after them
 _WORD = re.compile(r"\w+\W*")
 _LOOP = "while True: pass"
 
@@ -70,8 +72,9 @@ def busy(programs: int) -> Iterator[None]:
 class Typist:
     """Somebody who writes in one file of a server."""
 
-    def __init__(self, wire: Wire, uri: str, text: str, seed: int) -> None:
-        self.wire, self.uri, self.chance = wire, uri, random.Random(seed)
+    def __init__(self, wire: Wire, uri: str, text: str, options: Any) -> None:
+        self.wire, self.uri, self.slower = wire, uri, options.slower
+        self.chance = random.Random(options.seed)
         self.version, self.number, self.answers = 1, 0, dict[Any, tuple[float, list[Any]]]()
         lines = text.split("\n")
         code = [n for n in range(5, len(lines) - LINES) if all(len(one) > 12 for one in lines[n : n + LINES])]
@@ -125,23 +128,24 @@ class Typist:
                     return
                 for letter in word:
                     asked, column = self.key((number, column), letter), column + 1
-                    self.hear(self.chance.uniform(*KEYS))
+                    self.hear(self.chance.uniform(*KEYS) * self.slower)
                 if column < len(line) and self.chance.random() < OFTEN:
                     self.pause(turn, asked, line[column:])
 
     def pause(self, turn: Turn, asked: int, rest: str) -> None:
         """Pause, and note when text came; `rest` is what the line is to have."""
         began = time.monotonic()
-        self.hear(PAUSE)
+        self.hear(PAUSE * self.slower)
         came, items = self.answers.get(asked, (0.0, []))
-        turn.took.append(came - began if items else None)
-        if items and came - began <= LIMIT:
+        took = (came - began) / self.slower
+        turn.took.append(took if items else None)
+        if items and took <= LIMIT:
             turn.right += items[0]["insertText"].split("\n")[0].strip() == rest.strip()
 
 
 def measure(model: str, files: list[Path], options: Any) -> Turn:
     """One turn of `model`."""
-    turn = Turn()
+    turn, options = Turn(), argparse.Namespace(**vars(options))
     with own_runtime() as runtime, tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         command = [sys.executable, "-m", "dg_lsp", "--stdio", "--checkpoint", model, "--log-level", "error"]
         wire = Wire(command)
@@ -155,7 +159,8 @@ def measure(model: str, files: list[Path], options: Any) -> Turn:
             # On the disk there is nothing that text could be found in.
             copy = Path(folder) / f"{round_}_{path.name}"
             copy.touch()
-            typist = Typist(wire, copy.as_uri(), path.read_text(encoding="utf-8"), options.seed + round_)
+            typist = Typist(wire, copy.as_uri(), path.read_text(encoding="utf-8"), options)
+            options.seed += 1
             if not end:
                 _wait_until_ready(wire)
                 began, before = time.monotonic(), _worked(runtime)
@@ -197,9 +202,10 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--busy", type=int, default=3, help="other programs that hold a core each")
     parser.add_argument("--seconds", type=float, default=150.0, help="of typing in a turn")
+    parser.add_argument("--slower", type=float, default=1.0, help="times that everything lasts as long")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    os.environ["DG_LSP_STATISTICS"] = "off"
+    os.environ |= {"DG_LSP_STATISTICS": "off", "DG_LSP_GHOST_DEADLINE": str(2 * options.slower)}
     for _ in range(options.turns):
         for model in options.models:
             turn = measure(model, options.files, options)

@@ -367,6 +367,7 @@ def check_fill(settings: Settings) -> Finding:
 def check_engine(settings: Settings) -> Finding:
     """Fill the same function by the engine that all windows share."""
     from dg_lsp.cli.fill import round_trip
+    from dg_lsp.engine.choice import smaller_than
     from dg_lsp.engine.client import name_of_state, other_version
     from dg_lsp.filling.engine import EngineError
     from dg_lsp.source.document import Document
@@ -383,7 +384,13 @@ def check_engine(settings: Settings) -> Finding:
     found += f"; round trip in {seconds:.2f} s"
     if (said := other_version(status)) and not settings.engine_url:
         return Finding("engine", "warn", f"{found}; {said}", "dg-lsp engine stop")
-    return Finding("engine", "warn" if status.state == "slow" else "ok", found, status.why)
+    if status.state != "slow":
+        return Finding("engine", "ok", found)
+    quicker = smaller_than(settings)
+    by_itself = "; with the checkpoint auto an editor does that by itself"
+    return Finding(
+        "engine", "warn", found, status.why + (by_itself if quicker and not quicker.too_large else "")
+    )
 
 
 def check_editor(editor: str, program: str | None, _: Settings) -> Finding:

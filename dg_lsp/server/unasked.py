@@ -22,7 +22,7 @@ from dg_lsp.settings import Settings
 
 # The larger checkpoint writes again once its text is expected in this share of FAST_ENOUGH, or in hardly more than its
 # time on an idle machine.
-_CLEARLY, _HARDLY = 0.6, 1.2
+_CLEARLY, _HARDLY = 0.6, 1.3
 # Seconds from one change to the next, at least: twice as many after each, up to the most.
 _FIRST, _MOST = 30.0, 3600.0
 _CROWDED = 1.5  # times the cores that want to run on a machine where an engine is not alone

@@ -254,6 +254,27 @@ def test_an_engine_of_another_version_is_named_with_the_fix(monkeypatch, package
     assert doctor.check_engine(replace(SETTINGS, engine_url="https://team.example")).state == "ok"
 
 
+@pytest.mark.parametrize(("needs", "itself"), [(1_000_000_000, True), (9_000_000_000, False)])
+def test_a_slow_engine_is_a_warning_and_an_editor_may_help_itself(monkeypatch, tmp_path, needs, itself):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr("dg_lsp.engine.memory.free", lambda _: (4_000_000_000, "this machine"))
+    for name, seconds in (("coder", 1.5), ("coder-0.5b", 0.7)):
+        (tmp_path / "dg-lsp" / name).mkdir(parents=True)
+        note_measured(name, Measured(seconds, needs))
+
+    async def found(*_):
+        return Status("slow", 1.0, "take coder-0.5b", device="cpu", process=7), 0.1
+
+    monkeypatch.setattr("dg_lsp.cli.fill.round_trip", found)
+    said = doctor.check_engine(replace(SETTINGS, checkpoint="coder"))
+    assert said.state == "warn" and said.fix.startswith("take coder-0.5b")
+    assert ("with the checkpoint auto an editor does that by itself" in said.fix) is itself
+    monkeypatch.setattr(doctor, "_speed", lambda: 1.0)
+    monkeypatch.setattr("dg_lsp.cli.fetch.is_current", lambda _: True)
+    auto = "while it takes longer than 2 s for ghost text, coder-0.5b (0.7 s) writes that"
+    assert (auto in doctor.check_auto(SETTINGS).found) is itself
+
+
 def test_the_engine_loads_while_the_checks_run_unless_a_checkpoint_is_to_be_measured(
     monkeypatch, capsys, tmp_path
 ):
