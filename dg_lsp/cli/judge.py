@@ -2,8 +2,8 @@
 
 A test belongs to a function if it ends in another way when the function raises, or is named after it, also if it gets
 there only with the fills of other stubs. One that ends in another function that is not written yet tells nothing of
-this one, neither that it is right nor that it is wrong: a fill is proven once each of its tests has passed with it,
-whatever else was in the files then.
+this one, neither that it is right nor that it is wrong: a fill is proven once nearly all of its tests have passed with
+it, whatever else was in the files then.
 """
 
 import asyncio
@@ -47,6 +47,8 @@ _RAISING = re.compile(
 # What a failure says that comes from a body that is not written yet.
 _UNWRITTEN = re.compile(r"not(?: yet)? implemented|NotImplemented|\bTODO\b", re.IGNORECASE)
 _SAID = 3  # names of tests in a sentence
+# The share of a fill's own tests that may never have passed with it because they end in other functions: of five, one.
+_UNTOLD = 0.2
 # Why a fill is kept whose tests failed when it was tried.
 WITH_OTHERS = "its own tests pass with the fills of other stubs"
 # Files, as they are.
@@ -394,8 +396,8 @@ class Judge:
         return bool(failing and failing - await self._ending(one.test, documents))
 
     async def is_proven(self, one: Stayed) -> bool:
-        """Return whether each own test of a fill that stays has passed with it, or the command passes."""
-        return not await self._untold(one)
+        """Return whether nearly all own tests of a fill that stays have passed with it, or the command passes."""
+        return len(await self._untold(one)) <= _UNTOLD * len(one.verdict.own)
 
     async def _untold(self, one: Stayed) -> frozenset[str]:
         """Return the own tests of a fill that stays which have never passed with it; none if the command passes."""

@@ -52,6 +52,32 @@ def test_the_next_line_is_not_written_again(language: str, kind: Kind | None) ->
     assert after == text.replace("¦", other) and not outcome.others
 
 
+# The line below, texts that are nearly the same, and texts that are not.
+NEAR = {
+    "python": ("    x = w * h + 1", ("x = w*h+1", "x = w * h", "x  =  w"), ("y = w * h", "x.y = w * h", "x = 'w * h'")),
+    "go": ("\tx := w * h + 1", ("x := w*h+1", "x := w*h"), ("y := w * h", "x := g(w * h)")),
+    "c": ("    int x = w * h + 1;", ("int x=w * h+1;", "int x = w * h;"), ("int y = w * h;", "w += h;")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", NEAR)
+def test_nor_is_it_with_other_spaces_or_with_the_beginning_of_its_value(language: str) -> None:
+    below, near, other = NEAR[language]
+    before, _, after = BELOW[language][0].partition("¦")
+    text = f"{before}¦\n{below}{after}"
+    for line in near:
+        _, outcome = filled(language, text, Fill(line), "statement")
+        assert outcome.edit is None and "repeats the next line" in outcome.why, line
+    for line in other:
+        assert filled(language, text, Fill(line), "statement")[0] == text.replace("¦", line), line
+
+
+def test_a_string_with_other_spaces_and_an_import_of_a_part_are_other_lines() -> None:
+    for line, below in (("g('a')", "g('a ')"), ("import os", "import os.path"), ("a += b", "a += b + c")):
+        text = f"def f(a, b, c):\n    ¦\n    {below}\n"
+        assert filled("python", text, Fill(line), "statement")[0] == text.replace("¦", line)
+
+
 @pytest.mark.parametrize("language", BELOW)
 def test_nor_are_the_lines_above(language: str) -> None:
     text, line = BELOW[language]
