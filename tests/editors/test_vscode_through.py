@@ -225,7 +225,8 @@ def test_text_that_grows_while_a_word_is_accepted_stays(code: VSCode) -> None:
     assert words[-1][1].startswith(GROWN[0].removeprefix("share")), words
 
 
-GAP, ABOVE = 4, "    print(limit)"  # the row of the line that is written, and the one above it
+GAP = 4  # the row of the line that is written
+ABOVE, BELOW = "    print(limit)", "limit = 1"  # what is around it
 TAKES = (WORD, LINE, ALL)
 ATTEMPTS, LATE = 3, 20_000  # how often the first text is waited for, and for how many milliseconds
 
@@ -233,8 +234,9 @@ ATTEMPTS, LATE = 3, 20_000  # how often the first text is waited for, and for ho
 def written(event: Mapping[str, Any]) -> str:
     """The text of a screen from the beginning of the gap to what is below it."""
     rows = [row.replace("\xa0", " ").rstrip() for row in event["rows"]]
-    # Where there is nothing to accept, the key for a line scrolls.
-    return "\n".join(rows[rows.index(ABOVE) + 1 : rows.index("limit = 1") - 2]).removeprefix("    ")
+    # Where there is nothing to accept, the key for a line scrolls; and a frame may have no row below the gap yet.
+    gap = itertools.takewhile(lambda row: row != BELOW, rows[rows.index(ABOVE) + 1 :])
+    return "\n".join(gap).rstrip().removeprefix("    ")
 
 
 def breaks(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
