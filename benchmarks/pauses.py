@@ -40,13 +40,15 @@ _LOOP = "while True: pass"
 
 @dataclass
 class Turn:
-    """The pauses of one turn: seconds to the text, None without one; whether it was right.
+    """The pauses of one turn: seconds to the text, None without one; how often it was right.
 
+    answered: the number of those with an answer in time, text or the reason for none, such as that it is unsure.
     worked, lasted: processor seconds of the engines, and seconds of typing. said: the status at the end.
     """
 
     took: list[float | None] = field(default_factory=list)
     right: int = 0
+    answered: int = 0
     worked: float = 0.0
     lasted: float = 0.0
     said: str = ""
@@ -138,6 +140,7 @@ class Typist:
         self.hear(PAUSE * self.slower)
         came, items = self.answers.get(asked, (0.0, []))
         took = (came - began) / self.slower
+        turn.answered += bool(came) and took <= LIMIT
         turn.took.append(took if items else None)
         if items and took <= LIMIT:
             turn.right += items[0]["insertText"].split("\n")[0].strip() == rest.strip()
@@ -212,6 +215,7 @@ def main() -> None:
             came = [seconds for seconds in turn.took if seconds is not None]
             print(
                 f"{model:<12} in time {turn.in_time} of {len(turn.took)}, right in time {turn.right}, "
+                f"answered in time {turn.answered}, "
                 f"text p50 {statistics.median(came) if came else 0:.1f} s, "
                 f"{turn.worked / turn.lasted:.2f} processor seconds a second, load {os.getloadavg()[0]:.1f}; "
                 f"{turn.said}",
