@@ -30,6 +30,7 @@ from dg_lsp.gaps.find import Gap, NoGap, find_gap
 from dg_lsp.gaps.gap import apply_edit
 from dg_lsp.messages import Fill, Infill
 from dg_lsp.model.candidates import fitted
+from dg_lsp.reasons import OutOfTime
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
@@ -100,18 +101,24 @@ def measure(name: str, judge: Judge, folder: Path, count: int, seed: int) -> Rep
 
     1. Choose files and places.  2. Fill each by the product's own way.  3. Judge the files without the text, and those
     that would be shown; what the judge says only of the latter is harm.
+
+    A place is counted as unread if its text takes too long to read, or begins or ends within a character.
     """
     rng = random.Random(f"{name} {seed}")
     # 1.
     chosen = list(_chosen(name, judge, folder, rng, count))
     # 2.
-    shown = [one for number, (place, path) in enumerate(chosen) for one in _filled(place, path, number, rng)]
+    report, shown = Report(), list[Shown]()
+    for number, (place, path) in enumerate(chosen):
+        try:
+            shown += list(_filled(place, path, number, rng))
+        except (OutOfTime, UnicodeDecodeError):
+            report.counts["unread"] += 1
     # 3.
     cut = judge([Sample(path, place.cut) for place, path in chosen])
     errors = {place: found for (place, _), found in zip(chosen, cut, strict=True)}
     edits = [one for one in shown if one.data is not None]
     said = judge([Sample(one.path, one.data or b"") for one in edits])
-    report = Report()
     report.counts["places"] = len(chosen)
     for one, found in zip(edits, said, strict=True):
         _count(report, name, one, errors[one.place], found)
@@ -255,6 +262,7 @@ def _gap(document: Document, place: Place) -> Gap | None:
 def _rows(counts: dict[str, Counter[str]]) -> Iterator[tuple[str, ...]]:
     columns = (
         "places",
+        "unread",
         "exact",
         "in part",
         "truth refused",

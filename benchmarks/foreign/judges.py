@@ -161,7 +161,8 @@ def _listed(tools: Path, command: list[str], suffix: str, samples: Sequence[Samp
             command,
             input="\n".join([*map(str, paths), ""]),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=environment,
             check=False,
         )
