@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, islice
 
-from tree_sitter import Node, Tree
+from tree_sitter import Tree
 
-from dg_lsp.budget import check, tried
+from dg_lsp.budget import tried
 from dg_lsp.guard.site import Site
 from dg_lsp.messages import PARTS, STRINGS
 from dg_lsp.reasons import Unreadable
@@ -198,63 +198,6 @@ def is_sound(text: Text) -> bool:
     return text.clean and (text.language.name != "python" or complaint(text.data) is None)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A syntax error that a fill adds: a half-open byte span inside the fill, and a sentence for the user."""
-
-    start: int
-    end: int
-    message: str
-
-
-def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
-    """Return the fault that fill[start:end] is `what`, with the number of its line in the message."""
-    line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
-    return Fault(start, end, f"{what} at line {line} of the fill")
-
-
-def unexpected(text: bytes) -> str:
-    """Return the words for `text` where it is not valid."""
-    begun = _begun(text)
-    return f"unexpected `{begun}`" if begun else "an unexpected end"
-
-
-def added(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """The errors of `filled` that are not those of the `neutral` text; where that has any, only from the fill on."""
-    # What has to complete its line, unless a bracket of that is open: then it may continue below.
-    whole = neutral.site.kind in ("rest_of_line", "span") and not neutral.site.closers
-    blamed = whole and is_sound_but_for_its_gap(neutral)
-    old = [] if blamed else errors_of(neutral.tree.root_node)
-    new = errors_of(filled.tree.root_node)
-    # In a text that stays broken the ends of errors move with every byte; then only their number tells.
-    if old and len(new) <= len(old):
-        return ()
-    if old:
-        known = {_key(neutral, node) for node in old}
-        new = [n for n in new if n.end_byte >= filled.start and _key(filled, n) not in known]
-    if all(awaits_operand(node, filled) for node in new):
-        return ()
-    found, length = list[Fault](), len(filled.fill)
-    for node in sorted(new, key=lambda n: n.byte_range):
-        first = min(max(node.start_byte - filled.start, 0), length)
-        last = min(max(node.end_byte - filled.start, first), length)
-        found.append(fault_at(filled.fill, first, last, _name(node, filled)))
-    return tuple(found)
-
-
-def errors_of(root: Node) -> list[Node]:
-    """ERROR and MISSING nodes; where a missing token is no node, the innermost node without it."""
-    found, stack = [], [root]
-    while stack:
-        check()
-        node = stack.pop()
-        below = [child for child in node.children if child.has_error or child.is_error or child.is_missing]
-        if node.is_error or node.is_missing or (node.has_error and not below):
-            found.append(node)
-        stack.extend(below)
-    return found
-
-
 def given_up(text: Text, behind: bytes) -> Iterator[int]:
     """Yield the places, counted from the fill, where every reading of `text` with `behind` for its fill had failed."""
     log: list[str] = []
@@ -302,6 +245,7 @@ def is_last_of_span(site: Site) -> bool:
     return following is None or (header is not None and indentation(following, 0) <= header.width)
 
 
+@lru_cache(maxsize=8)
 def complaint(text: bytes) -> tuple[str, int, int] | None:
     """Return None if Python's parser takes `text`, or would take too long; else its message, and the line and the byte
     column, both from 0."""
@@ -388,38 +332,6 @@ def _below(data: bytes, start: int, end: int) -> int:
         if deeper < 0 or (deeper == 0 and line[1] not in _JOINED):
             return line.start()
     return len(data)
-
-
-def awaits_operand(node: Node, filled: Text) -> bool:
-    """Return whether `node` is the missing operand of a cast that the fill completes, as in `x = (byte)`."""
-    holder, behind = node.parent, filled.data[filled.end : node.start_byte]
-    # A name without text is the operand in some grammars; what follows may be an error in place of it.
-    holder = holder.parent if holder and holder.type == "identifier" else holder
-    is_cast = holder is not None and holder.type == "cast_expression"
-    return is_cast and node.start_byte > filled.end and not behind.strip(b") \t\r\n")
-
-
-def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
-    """Return the key by which errors of two texts are the same: type and ends, behind the fill from the text's end."""
-    start, end = (at if at < text.start else at - len(text.data) - 1 for at in node.byte_range)
-    return node.type, node.is_missing, start, end
-
-
-def _name(node: Node, filled: Text) -> str:
-    if node.is_missing:
-        return f"a missing `{node.type}`"
-    if node.start_byte >= filled.end:
-        return "an end that does not match what follows"
-    return (
-        unexpected(node.text or b"")
-        if node.is_error
-        else f"something missing in `{_begun(node.text or b'')}`"
-    )
-
-
-def _begun(text: bytes) -> str:
-    line = text.split(b"\n")[0].strip().decode("utf-8", "replace")
-    return f"{line[:20]}…" if len(line) > 20 else line
 
 
 def ended(site: Site, fill: bytes = b"") -> Site | None:

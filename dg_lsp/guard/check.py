@@ -7,40 +7,32 @@ import re
 from functools import lru_cache, partial
 from itertools import accumulate
 
-from tree_sitter import Node
-
 from dg_lsp.budget import bounded, tried
 from dg_lsp.gaps import Edit, Gap
 from dg_lsp.guard import room
 from dg_lsp.guard.baseline import (
     WHOLE,
-    Fault,
     Text,
-    added,
     alone,
     complaint,
-    container_of,
     ended,
-    fault_at,
     filled_in,
-    function_of_span,
     is_sound,
     is_sound_but_for_its_gap,
     neutral_text,
     parsed,
-    unexpected,
 )
+from dg_lsp.guard.compare import added, changed
 from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
 from dg_lsp.guard.plain import harm_between
-from dg_lsp.guard.site import Site, site_of, site_of_edit, to_bytes
-from dg_lsp.messages import BODIES, LISTS, STRINGS, Infill
+from dg_lsp.guard.site import Fault, Site, fault_at, site_of, site_of_edit, to_bytes
+from dg_lsp.messages import BODIES, STRINGS, Infill
 from dg_lsp.source.bodies import Body, bodies_of, item_at
 from dg_lsp.source.directives import flaw_of_directives
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import splits_character
 from dg_lsp.source.items import top_level_item
 from dg_lsp.source.lexer import first_token, line_end, line_start
-from dg_lsp.source.misplaced import new_misplaced, repeated
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
@@ -105,27 +97,12 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
-    return () if opened else _senseless(neutral, filled) or _loose(loose_bracket(site, fill), fill)
+    return () if opened else changed(neutral, filled) or _loose(loose_bracket(site, fill), fill)
 
 
 def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
     """Return the fault that all of `fill` is `what`."""
     return (fault_at(fill, 0, len(fill), what),)
-
-
-def _senseless(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Faults of a fill that parses: it is no code, or it ends elsewhere than its gap."""
-    kind, language = neutral.site.kind, neutral.language
-    found = _misread(neutral, filled) if filled.clean else ()
-    if not found and kind in BODIES:
-        found = _misplaced(neutral, filled)
-    if not found and kind == "span":
-        found = _outside(filled)
-    # Where the neutral text has errors, its brackets may pair otherwise.
-    listed = kind in LISTS or (kind in BODIES and language.style != "indent")
-    if not found and listed and (neutral.clean or not filled.clean):
-        found = _left(neutral, filled)
-    return found
 
 
 def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
@@ -189,79 +166,6 @@ def undisturbed(site: Site, neutral: Text, fill: bytes) -> Text:
         return neutral
     own = alone(neutral.site, neutral.data[line_start(neutral.data, body.header.define) : body.header.opens])
     return own if own.clean else neutral
-
-
-def _left(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return a fault if the brackets around the gap close elsewhere than before."""
-    old, new = container_of(neutral), container_of(filled)
-    if old is None or (new is not None and len(neutral.data) - old[1] == len(filled.data) - new[1]):
-        return ()
-    length = len(filled.fill)
-    at = length if new is None else min(max(new[1] - filled.start, 0), length)
-    return (fault_at(filled.fill, at, length, "an end that does not match the brackets around the gap"),)
-
-
-def _misread(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """Return what the grammar accepts and the language does not, in the fill and in what it changes after it."""
-    start, end, language = filled.start, filled.end, filled.language
-    gap = neutral.start, neutral.end
-    _, changed = language.changed(neutral.tree, neutral.data, gap, filled.fill, filled.tree)
-    known = {_place(neutral, n) for n in _refusals(neutral, changed + len(neutral.data) - len(filled.data))}
-    new = [n for n in _refusals(filled, changed) if n.end_byte > start and _place(filled, n) not in known]
-    own = filled.tree.root_node, (start, end)
-    new += repeated(language, *own)
-    new += new_misplaced(language, own, (neutral.tree.root_node, gap))
-    places = [(min(max(n.start_byte - start, 0), end - start), min(n.end_byte, end) - start) for n in new]
-    return tuple(fault_at(filled.fill, a, max(a, b), unexpected(filled.fill[a:b])) for a, b in places)
-
-
-def _refusals(text: Text, stop: int) -> list[Node]:
-    """Return the nodes from the fill of `text` up to `stop` that are code for the grammar only."""
-    span = text.start, max(text.end, text.start + 1, stop)
-    return text.language.captures(text.tree.root_node, span).get("refuse", [])
-
-
-def _place(text: Text, node: Node) -> tuple[str, int]:
-    """Return the type of `node` and where it begins, after the gap counted from the end of `text`."""
-    return node.type, node.start_byte - (len(text.data) if node.start_byte >= text.end else 0)
-
-
-def _misplaced(neutral: Text, filled: Text) -> tuple[Fault, ...]:
-    """A fault where the gap's body is none any more, as `() => {'a': 1}`, or (Python) ends elsewhere than the fill."""
-    kind, fill = neutral.site.kind, filled.fill
-    body = _around(neutral, kind)
-    if body is None:
-        return ()
-    owner = kind.removesuffix("_body")
-    same = next((b for b in _bodies(filled, kind) if b.header.define == body.header.define), None)
-    if same is None:
-        return _whole(fill, f"code that is no longer in a {owner}")
-    if neutral.language.style != "indent":
-        return ()
-    end, wanted = same.end - filled.start, len(fill.rstrip())
-    if end < wanted:
-        at = max(end, 0)
-        at += len(fill[at:]) - len(fill[at:].lstrip())
-        return (fault_at(fill, at, len(fill), f"text outside of the {owner}"),)
-    # A gap that ends in the middle of a body has the rest of it behind; that is nothing new.
-    if same.end > line_end(filled.data, filled.end) and body.end <= line_end(neutral.data, neutral.end):
-        return (fault_at(fill, len(fill), len(fill), "an end that takes in what follows"),)
-    return ()
-
-
-def _outside(filled: Text) -> tuple[Fault, ...]:
-    """A fault where the function that a span is in ends before the fill does."""
-    header = function_of_span(filled.site)
-    if header is None:
-        return ()
-    same = (b for b in _bodies(filled, "function_body") if b.header.define == header.start)
-    function, length = next(same, None), len(filled.fill)
-    if function is None and not filled.clean:
-        return ()
-    end = function.end - filled.start if function else 0
-    if end < len(filled.fill.rstrip()):
-        return (fault_at(filled.fill, max(end, 0), length, "text outside of the function"),)
-    return ()
 
 
 def _bodies(text: Text, kind: str) -> list[Body]:

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from functools import lru_cache, partial
 
-import tree_sitter
 from tree_sitter import Node, Tree
 
 from dg_lsp.budget import bounded, tried
@@ -13,7 +12,6 @@ from dg_lsp.guard.baseline import (
     WHOLE,
     Text,
     complaint,
-    errors_of,
     filled_in,
     filler,
     is_sound,
@@ -22,6 +20,7 @@ from dg_lsp.guard.baseline import (
     parsed,
 )
 from dg_lsp.guard.check import faults_of_edit, is_blind, undisturbed
+from dg_lsp.guard.compare import changed, errors_of, marks
 from dg_lsp.guard.room import closes_more, is_complete
 from dg_lsp.guard.site import Site, site_of_edit, to_bytes
 from dg_lsp.messages import STRINGS
@@ -29,18 +28,14 @@ from dg_lsp.reasons import OutOfTime, Unreadable
 from dg_lsp.source.bodies import MARKER
 from dg_lsp.source.document import Document
 from dg_lsp.source.items import member_around, top_level_item
-from dg_lsp.source.language import Language, check_shape, load_language, query_cursor
+from dg_lsp.source.language import Language, load_language
 from dg_lsp.source.lexer import Span, line_end
 
-# How many bytes behind a gap strings and brackets are compared; a quote too many shows at the next one.
-REACH = 20_000
 # Bytes of a top-level item that is checked, which takes about ten parses of it.
 LARGEST = 1_000_000
 _OTHERWISE = "the fill would change how the text after it is read: a string or bracket would end elsewhere"
-_BARE = "jsx_text"
 # What binds names in a way that Python's parser does not check.
 _BINDS = re.compile(rb"\b(?:nonlocal|global|def|lambda|class)\b|\bimport[ \t]*\*")
-_BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 
 
 @bounded
@@ -144,50 +139,50 @@ def _lost(language: Language, document: Document, gap: Gap) -> str:
 def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> str:
     """Steps 3 and 4 of `harm_of`, in the scope of the gap. "Sound" means without an error.
 
-    | the file    | with a neutral text | with the fill | the fill is refused where                             |
-    | ----------- | ------------------- | ------------- | ----------------------------------------------------- |
-    | sound       |                     | not sound     | always                                                |
-    | sound       |                     | sound         | text behind it is read otherwise than in the file     |
-    | not sound   | sound               |               | text behind it is read otherwise than with the filler |
-    | not sound   | not sound, blind    |               | it closes brackets for others, or is wrong by itself  |
-    | not sound   | not sound           |               | there are more errors, or other pairs behind it       |
+    | the file  | the whole file with a neutral text | the fill is refused if                               |
+    | --------- | ---------------------------------- | ---------------------------------------------------- |
+    | sound     |                                    | the file with it is not sound                        |
+    |           | sound                              | the text after it is read otherwise (`faults_of`)    |
+    | sound     | not sound                          | the text after it is read otherwise than in the file |
+    | not sound | not sound, blind                   | it closes brackets for others, or is wrong by itself |
+    | not sound | not sound                          | there are more errors, or other pairs after it       |
     """
     start, stop = _scope(language, document.data, edit.start)
     data = document.data[start:stop]
     first, last = edit.start - start, edit.end - start
-    old = Text(Site(language, gap.kind, data[:first], data[last:]), data[first:last], _tree(language, data))
+    around = Site(language, gap.kind, data[:first], data[last:], gap.asked)
+    old = Text(around, data[first:last], _tree(language, data))
     new = old.filled(to_bytes(edit.text))
-    if language.name == "python" and complaint(old.data) is None and (said := complaint(new.data)):
-        return f"the fill would add a syntax error: {said[0]}"
-    binds = language.name == "python" and (gap.kind == "parameters" or _BINDS.search(new.fill))
-    if binds and (clash := name_clash(new.data)) and not name_clash(old.data):
-        return f"the fill would add a syntax error: {clash}"
-    if is_sound(old):
-        if not new.clean:
-            return "the fill would add a syntax error: the file would no longer parse"
-        return _changed(gap, old, new)
-    return _harm_in_broken(document, gap, edit, old, new)
-
-
-def _harm_in_broken(document: Document, gap: Gap, edit: Edit, old: Text, new: Text) -> str:
-    """The same for a file that is not sound, which `edit` makes `new` of `old`."""
+    if said := _said_by_python(old, new):
+        return f"the fill would add a syntax error: {said}"
+    sound = is_sound(old)
+    if sound and not new.clean:
+        return "the fill would add a syntax error: the file would no longer parse"
     site, fill = site_of_edit(document, gap, edit)
     neutral = neutral_text(site)
-    filled = filled_in(neutral, fill)
-    sound = is_sound(new)
-    if is_sound(neutral) and (filled.clean or not sound):
-        changed = _changed(gap, neutral, filled)
-        # What was read in a part of the file, or with guessed ends, may be read otherwise in the file itself.
-        if _is_whole(gap, old, neutral) or (changed and not sound):
-            return changed
-    if not neutral.clean and is_blind(site, neutral):
-        # The text inserted around it may be a guess at what is missing in the file.
-        if closes_more(old.site, edit.text.encode()):
-            return _OTHERWISE
-        # A fill that is right by itself and leaves nothing open changes nothing that could be read.
-        if undisturbed(site, neutral, fill).clean:
-            return ""
-    return _worse(gap, old, new.fill)
+    compared = is_sound(neutral) and (filled_in(neutral, fill).clean or not is_sound(new))
+    if compared and _is_whole(gap, old, neutral):
+        return ""
+    if sound:
+        faults = changed(old, new)
+        return f"the fill would change the code around it: {faults[0].message}" if faults else ""
+    # A fill that is right by itself and leaves nothing open changes nothing that could be read; the text that the gap
+    # inserts around it may be a guess at what is missing in the file.
+    blind = not neutral.clean and is_blind(site, neutral) and not closes_more(old.site, edit.text.encode())
+    if blind and undisturbed(site, neutral, fill).clean:
+        return ""
+    return _worse(old, new.fill, (gap.insert_before.encode(), gap.insert_after.encode()))
+
+
+def _said_by_python(old: Text, new: Text) -> str:
+    """Return what Python says of the syntax and the names of `new`, and not of `old`; empty if nothing."""
+    if new.language.name != "python":
+        return ""
+    if complaint(old.data) is None and (said := complaint(new.data)):
+        return said[0]
+    binds = new.site.kind == "parameters" or _BINDS.search(new.fill)
+    clash = name_clash(new.data) if binds else ""
+    return clash if clash and not name_clash(old.data) else ""
 
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
@@ -196,24 +191,24 @@ def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:
     return len(neutral.data) - len(neutral.fill) == len(old.data) - len(old.fill) + inserted
 
 
-def _worse(gap: Gap, old: Text, fill: bytes) -> str:
+def _worse(old: Text, fill: bytes, inserted: tuple[bytes, bytes]) -> str:
     """Return the harm that `fill` does to a broken file, compared with the file as it is, `old`; empty if none."""
-    site, lead = old.site, gap.insert_before.encode()
+    site, lead = old.site, inserted[0]
     text = lead + filler(site.between(site.before + lead, site.after))
-    text += gap.insert_after.encode() or (site.closers + site.language.words.ends[0] if site.closers else b"")
+    text += inserted[1] or (site.closers + site.language.words.ends[0] if site.closers else b"")
     # A parser that continues an older tree recovers otherwise than one that begins again.
     new, plain = parsed(site, fill), parsed(site, text)
     complete = is_complete(site, fill)
     # A line that was asked for may open the string that the text behind it closes.
-    if is_sound(new) and (complete or _is_asked_line(gap) or not _may_quote(site.language, fill)):
+    if is_sound(new) and (complete or site.may_end_blocks or not _may_quote(site.language, fill)):
         return ""
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.
-    guarded = gap.kind != "span" and not complete
-    if guarded and _marks(new) not in (_marks(old), _marks(plain)):
+    guarded = site.kind != "span" and not complete
+    if guarded and marks(new) not in (marks(old), marks(plain)):
         return _OTHERWISE
     most = 0 if plain.clean else _count_errors(old)
     # The text of a string adds none, but what ends the string may.
-    most = max(most, _count_errors(plain)) if gap.kind in STRINGS or site.state.string else most
+    most = max(most, _count_errors(plain)) if site.kind in STRINGS or site.state.string else most
     return (
         "the fill would add a syntax error to a file that already has some"
         if _count_errors(new) > most
@@ -226,79 +221,11 @@ def _count_errors(text: Text) -> int:
     return len({(n.type, n.start_byte, n.end_byte) for n in errors_of(text.tree.root_node)})
 
 
-def _is_asked_line(gap: Gap) -> bool:
-    """Return whether a line or a span was asked for by name, which may begin what ends behind it."""
-    return gap.asked and gap.kind in ("rest_of_line", "span")
-
-
 def _may_quote(language: Language, fill: bytes) -> bool:
     """Return whether `fill` holds what can begin or end a string or a comment."""
-    marks = (language.comment, *(mark for pair in language.block_comments for mark in pair))
+    comments = (language.comment, *(mark for pair in language.block_comments for mark in pair))
     quotes = (mark for string in language.strings for mark in (string.open, string.close))
-    return any(mark in fill for mark in (*quotes, *marks))
-
-
-def _changed(gap: Gap, old: Text, new: Text) -> str:
-    """Return the text behind the gap that is read differently in `new` than in `old`; empty if none is.
-
-    A line or a span that was asked for may end a block, such as `else:`, and anything defined within the outermost
-    function, but not that function. A span may also begin the text that the rest of its last line ends.
-    """
-    line = line_end(old.data, old.end) - old.end if gap.kind == "span" else -1
-    if [m for m in _marks(old) if m[1] >= line] != [m for m in _marks(new) if m[1] >= line]:
-        return _OTHERWISE
-    held = _holders(old, old) - _begun(gap, old)
-    if _is_asked_line(gap):
-        outermost = min((at for name, at, _ in held if name == "function.outer"), default=old.start)
-        held = {holder for holder in held if holder[1] <= outermost and not holder[0].startswith("block")}
-    if not held <= _holders(new, old):
-        return "the fill would end the block that it is in, and the code after it would belong to another one"
-    return ""
-
-
-def _begun(gap: Gap, old: Text) -> set[tuple[str, int, int]]:
-    """The holders that begin on the gap's line and have their bodies below it, if the gap is at the line's end.
-
-    A parser joins half a line with the next one: `priv` above `Kind() {` is a type for it.
-    """
-    site = old.site
-    if gap.kind not in ("rest_of_line", "expression", "statement") or site.rest.strip():
-        return set()
-    if site.state.opened and site.state.opened[-1] >= site.line:
-        return set()
-    held = {holder for holder in _holders(old, old) if holder[1] >= site.line}
-    return set() if any(name.endswith(".body") for name, *_ in held) else held
-
-
-def _marks(text: Text) -> list[tuple[str, int, int]]:
-    """The strings, comments and brackets behind the gap, counted from where the text behind it begins.
-
-    One that begins before and takes in text behind the gap begins at -1: in C, `// a\\` takes in the next line.
-    """
-    root, end, language = text.tree.root_node, text.end, text.language
-    check_shape(root)
-    cursor = query_cursor(_brackets(language), (end, end + REACH))
-    found = [(n.type, n) for n in cursor.captures(root).get("bracket", ())]
-    captured = language.captures(root, (end, end + REACH))
-    found += [(name, n) for name in ("string", "comment") for n in captured.get(name, ())]
-    behind = [(name, n) for name, n in found if n.end_byte > end and text.data[end : n.end_byte].strip()]
-    # The text between tags has no quote where it begins, so any element may be written in it.
-    places = ((name, -1 if n.type == _BARE else max(n.start_byte - end, -1), n) for name, n in behind)
-    marks = {(name, at, n.end_byte - end) for name, at, n in places}
-    return sorted(mark for mark in marks if mark[1] < REACH)
-
-
-def _holders(text: Text, old: Text) -> set[tuple[str, int, int]]:
-    """The functions, classes, blocks and bodies around the gap: type, beginning, end counted from the text's end."""
-    # White space behind the gap may belong to what ends there or not.
-    first, rest, size = len(text.site.before.rstrip()), len(old.site.after.lstrip()), len(text.data)
-    found = text.language.captures(text.tree.root_node, (max(text.start - 1, 0), text.end + 1))
-    return {
-        (name, node.start_byte, size - node.end_byte)
-        for name, nodes in found.items()
-        for node in nodes
-        if name.endswith((".outer", ".body")) and node.start_byte < first and size - node.end_byte < rest
-    }
+    return any(mark in fill for mark in (*quotes, *comments))
 
 
 def _scope(language: Language, data: bytes, at: int) -> Span:
@@ -322,8 +249,3 @@ def _blanked(text: bytes, spans: list[Span]) -> bytes:
 def _tree(language: Language, data: bytes) -> Tree:
     """The tree of a text; the last one is kept, since each candidate of one request asks for it."""
     return language.parse(data)
-
-
-@lru_cache
-def _brackets(language: Language) -> tree_sitter.Query:
-    return tree_sitter.Query(language.grammar, _BRACKETS)

@@ -10,7 +10,7 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.budget import attempt
 from dg_lsp.gaps import REACH, open_at
-from dg_lsp.guard.baseline import errors_of
+from dg_lsp.guard.compare import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.site import Site
 from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, statement_of, takes_in

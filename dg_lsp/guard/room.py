@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from dg_lsp.guard.baseline import Fault, Text, fault_at, searched
+from dg_lsp.guard.baseline import Text, searched
 from dg_lsp.guard.loose import loose_literal
-from dg_lsp.guard.site import Site
+from dg_lsp.guard.site import Fault, Site, fault_at
 from dg_lsp.messages import BODIES
 from dg_lsp.source.brackets import PAIRS, closers, read, state_at, unpaired
 from dg_lsp.source.items import head_of

@@ -1,5 +1,6 @@
-"""Site: a gap between two texts of one language, and the strings and brackets that are open there."""
+"""Site: a gap between two texts of one language, the strings and brackets that are open there, and faults of a fill."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -13,12 +14,16 @@ from dg_lsp.source.lexer import line_end, line_start
 
 @dataclass(frozen=True)
 class Site:
-    """A gap of a `kind` between the texts `before` and `after`; what is read of them is read once."""
+    """A gap of a `kind` between the texts `before` and `after`; what is read of them is read once.
+
+    asked: whether the gap was asked for by name; true if that is not known.
+    """
 
     language: Language
     kind: str
     before: bytes
     after: bytes
+    asked: bool = True
 
     @cached_property
     def state(self) -> State:
@@ -55,22 +60,42 @@ class Site:
         """Return whether the gap is a part of a line of code."""
         return self.kind in PARTS and not self.is_prose
 
+    @property
+    def may_end_blocks(self) -> bool:
+        """Return whether the fill may end blocks and open what ends after it: a line or a span that was asked for."""
+        return self.asked and self.kind in ("rest_of_line", "span")
+
     def between(self, before: bytes, after: bytes) -> "Site":
         """Return the same gap between other texts."""
         return replace(self, before=before, after=after)
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of a fill: a half-open byte span inside it, and a sentence for the user."""
+
+    start: int
+    end: int
+    message: str
+
+
+def fault_at(fill: bytes, start: int, end: int, what: str) -> Fault:
+    """Return the fault that fill[start:end] is `what`, with the number of its line in the message."""
+    line = len(re.findall(rb"\r\n|\n|\r", fill[:start])) + 1
+    return Fault(start, end, f"{what} at line {line} of the fill")
+
+
 @lru_cache(maxsize=2)
-def _site(language: Language, kind: str, before: bytes, after: bytes) -> Site:
+def _site(language: Language, kind: str, texts: tuple[bytes, bytes], *, asked: bool) -> Site:
     """The site of the last requests, which all candidates of one request ask for."""
-    return Site(language, kind, before, after)
+    return Site(language, kind, *texts, asked)
 
 
 @lru_cache(maxsize=2)
 def site_of(request: Infill) -> Site:
     """Return the site of the gap of `request`."""
     language = load_language(request.language, request.macros)
-    return _site(language, request.kind, to_bytes(request.prefix), to_bytes(request.suffix))
+    return _site(language, request.kind, (to_bytes(request.prefix), to_bytes(request.suffix)), asked=True)
 
 
 def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]:
@@ -80,7 +105,7 @@ def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]
     before = document.data[: edit.start] + to_bytes(gap.insert_before)
     after = to_bytes(gap.insert_after) + document.data[edit.end :]
     language = load_language(document.language, document.macros)
-    return _site(language, gap.kind, before, after), to_bytes(fill)
+    return _site(language, gap.kind, (before, after), asked=gap.asked), to_bytes(fill)
 
 
 def newline_of(request: Infill) -> str:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from dg_lsp.budget import bounded
 from dg_lsp.guard import fit
-from dg_lsp.guard.baseline import Fault, given_up, neutral_text
+from dg_lsp.guard.baseline import given_up, neutral_text
 from dg_lsp.guard.check import faults_of, is_stub
 from dg_lsp.guard.fit import within
-from dg_lsp.guard.site import Site, newline_of, site_of, to_bytes
+from dg_lsp.guard.site import Fault, Site, newline_of, site_of, to_bytes
 from dg_lsp.messages import BODIES, Infill
 from dg_lsp.source.brackets import closers, state_at, unpaired
 from dg_lsp.source.document import LINE_END

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from dg_lsp.guard.baseline import Fault
 from dg_lsp.guard.check import faults_of
+from dg_lsp.guard.site import Fault
 from dg_lsp.messages import Infill, Kind
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.gaps.gap import Edit
-from dg_lsp.guard.baseline import Fault, complaint
+from dg_lsp.guard.baseline import complaint
 from dg_lsp.guard.check import faults_of_edit
 from dg_lsp.guard.fit import make_edit
+from dg_lsp.guard.site import Fault
 from dg_lsp.source.document import Document
 from tests.guard.faulty import faults
 from tests.guard.truths import damaged, lines, passes, passes_cut, stubbed

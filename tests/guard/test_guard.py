@@ -136,7 +136,7 @@ def test_a_comment_that_takes_in_what_follows_is_refused(language: str, source: 
     ],
 )
 def test_what_follows_stays_where_it_belongs(language: str, source: str, fill: str) -> None:
-    assert "end the block" in harm(language, source, fill)
+    assert "text outside of the" in harm(language, source, fill)
 
 
 def test_nothing_outside_of_the_gap_changes() -> None:
