@@ -4,6 +4,7 @@
         --python PYTHON --checkpoint coder --fills PLACE --json OUT.json
 
 With --fills, what the model writes is kept in the folder PLACE, a file a package, and read from there the next time.
+With --mutants no model is asked: four texts of each body are mutants of the true one, or it and three mutants.
 
 FOLDER gets the source distributions. A package may be followed by arguments of its pytest. PYTHON has pytest and what
 the tests need. Of each package five functions are chosen by the seed whose body has 2 to 12 lines and whose tests fail
@@ -27,10 +28,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks import parser_of, recorded
+from benchmarks import mutated, parser_of, recorded
 from benchmarks.bodies import Package, fetch
 from dg_lsp.cli.reports import read_junit
 from dg_lsp.gaps.find import Gap, NoGap, find_gaps, find_named
+from dg_lsp.gaps.gap import Edit
 from dg_lsp.source.document import Document, read_document
 
 STUB = b"raise NotImplementedError"
@@ -215,6 +217,21 @@ def measure(
     return Run(package, code, green, results)
 
 
+def write_mutants(suite: Suite, places: Sequence[tuple[Path, str]], store: Path, seed: int) -> None:
+    """Write fills for the functions `places` into `store`, a file of recorded fills: mutants, or they and the truth."""
+    rng, known = random.Random(seed), {}
+    for path, name in places:
+        document = read_document(path)
+        gap = find_named(document, name)
+        body = document.data[gap.start : gap.end].decode()
+        fills = mutated.fills_of(body, gap.indent, rng)
+        place = recorded.place_of(f"/{path.relative_to(suite.folder)}", name)
+        known[place] = recorded.entry(
+            [Edit(0, len(STUB), fill) for fill in fills], "" if fills else "no mutant"
+        )
+    store.write_text(json.dumps(known, indent=1))
+
+
 def _show(suite: Suite, places: Sequence[tuple[Path, str]], results: Sequence[Result]) -> None:
     """Find out which right fills of `results` a test needs, with all others in the files; restore these."""
     whole = {path: path.read_bytes() for path, _ in places}
@@ -285,6 +302,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=5, help="of bodies in each package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fills", type=Path, metavar="PLACE", help="a folder of recorded fills")
+    parser.add_argument("--mutants", action="store_true", help="take mutants of the true body for fills")
     parser.add_argument("--json", type=Path, required=True)
     given = parser.parse_args()
     given.folder.mkdir(exist_ok=True)
@@ -306,6 +324,9 @@ def main() -> None:
             sys.exit(f"{package}: its tests fail as they are")
         places = [*choose(suite, given.count, given.seed)]
         print(package, [name for _, name in places], flush=True)
+        if given.mutants:
+            store = given.folder.absolute() / f"{name}.mutants.json"
+            write_mutants(suite, places, store, given.seed)
         for removed in [[place] for place in places] if given.alone else [places]:
             runs.append(measure(suite, package, ["--checkpoint", given.checkpoint], removed, store))
             given.json.write_text(json.dumps([asdict(run) for run in runs], indent=1))
