@@ -119,7 +119,6 @@ function watchKeys() {
   let last, frames;
   const note = (screen, more) => {
     events.push({ time: performance.now(), ...screen, ...more });
-    last = JSON.stringify(screen);
   };
   const keyDown = ({ key }) => {
     note(globalThis.screen_(), { key, frames });
@@ -131,7 +130,9 @@ function watchKeys() {
   painted.port1.onmessage = () => {
     frames++;
     const screen = globalThis.screen_();
-    if (screen && JSON.stringify(screen) !== last) note(screen, {});
+    const painting = JSON.stringify(screen);
+    if (screen && painting !== last) note(screen, {});
+    last = painting;
   };
   let frame;
   const next = () => {
