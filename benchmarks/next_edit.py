@@ -5,7 +5,7 @@
 A scenario is played key by key through the server's own documents: its edits are typed, the places that are offered are
 taken one after the other until there is none. It is right if the files are then as they are wanted, and silent if
 nothing was offered. With a checkpoint its model rates guesses where the rules have found nothing. `--lines N` puts N
-lines of other code behind each file, for the times.
+lines of other code after each file, for the times.
 """
 
 import argparse
@@ -49,7 +49,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Files, the edits made in them, the cursor where it is not behind the last edit, and the edits wanted."""
+    """Files, the edits made in them, the cursor where it is not after the last edit, and the edits wanted."""
 
     title: str
     files: dict[str, str]

@@ -97,7 +97,7 @@ class Typist:
                     self.answers[message["id"]] = time.monotonic(), items
 
     def key(self, at: tuple[int, int], text: str) -> int:
-        """Type `text` at a line and column, and ask for ghost text behind it; return the number of the request."""
+        """Type `text` at a line and column, and ask for ghost text after it; return the number of the request."""
         line, column = at
         place = {"line": line, "character": column}
         self.version += 1

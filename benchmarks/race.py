@@ -4,9 +4,9 @@
 
 NAME and FOLDER: a list of holes and its files (benchmarks/unseen). Both serve the same GGUF file with two threads:
 `llama-server -m FILE -t 2 --port 8012`. Of each gap, a rest of a line, the line is typed a key at a time, and both are
-asked behind each key, in turn. The first key of a gap finds nothing of its file read before.
+asked after each key, in turn. The first key of a gap finds nothing of its file read before.
 
-llama.vim's requests (2026): 256 lines before and 64 behind, `prompt` is the current line up to the cursor, at most half
+llama.vim's requests (2026): 256 lines before and 64 after, `prompt` is the current line up to the cursor, at most half
 a second for reading and one for writing, and the cache is kept. Its first line is compared, ours is the text shown.
 """
 
@@ -45,7 +45,7 @@ class Runner:
     right: list[bool] = field(default_factory=list)
 
     def note(self, seconds: float, text: str, wanted: str, *, first: bool) -> None:
-        """Add an answer to a key behind which `wanted` follows; an empty `text` shows nothing."""
+        """Add an answer to a key after which `wanted` follows; an empty `text` shows nothing."""
         (self.cold if first else self.warm).append(seconds)
         self.shown.append(bool(text))
         self.right.append(bool(text) and text.strip() == wanted.strip())
@@ -64,7 +64,7 @@ class Runner:
 
 
 def keys_of(case: Case, most: int) -> list[tuple[Infill, str]]:
-    """The request behind each of the first `most` keys of the gap's line, and the rest of the line."""
+    """The request after each of the first `most` keys of the gap's line, and the rest of the line."""
     data = case.document.data
     begin = max(data.rfind(b"\n", 0, case.gap.start), -1) + 1
     end = next((n for n in range(case.gap.start, len(data)) if data[n : n + 1] == b"\n"), len(data))
@@ -116,7 +116,7 @@ def theirs(client: httpx2.Client, request: Infill) -> tuple[float, str]:
 
 
 async def race(cases: Sequence[Case], settings: Settings, url: str, most: int) -> dict[str, Runner]:
-    """Type the line of each gap, and ask both behind each key."""
+    """Type the line of each gap, and ask both after each key."""
     engine = await asyncio.to_thread(LocalEngine.open, settings)
     runners = {"dg-lsp": Runner(), "llama.cpp": Runner()}
     with httpx2.Client(base_url=url, timeout=120) as client:

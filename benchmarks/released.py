@@ -273,7 +273,7 @@ def measure_step(bench: Bench) -> Iterator[Record]:
 
 
 def measure_reading(bench: Bench) -> Iterator[Record]:
-    """A chunk, and a token of one and of six drafts, behind each prefix."""
+    """A chunk, and a token of one and of six drafts, after each prefix."""
     for prefix in bench.sizes.prefixes:
         cache = encoded(bench, prefix)
         record: Record = {"prefix": prefix}
@@ -346,7 +346,7 @@ def products_timed(network: Any) -> Iterator[list[float]]:
 
 
 def measure_fill(bench: Bench) -> Iterator[Record]:
-    """A line and a body asked for behind a warm prefix, through the model's door, with a deadline; time only.
+    """A line and a body asked for after a warm prefix, through the model's door, with a deadline; time only.
 
     The tokens are those of the embedded checkpoint: texts of random weights mean nothing.
     """

@@ -54,7 +54,7 @@ class Piece:
 class Retrieved:
     """A text that may belong in a gap, since it follows the same words elsewhere.
 
-    `before`, `behind`: how many words and signs agree with those before and behind the gap. `count`: how often it was
+    `before`, `behind`: how many words and signs agree with those before and after the gap. `count`: how often it was
     found; `near`: how near the nearest place is, 1 on the next line, towards 0 in other files.
     """
 
@@ -74,7 +74,7 @@ class Infill:
     `like`: a text with as many tokens as the gap, the oracle of measurements. `deadline`: seconds after a loaded engine
     gets the request, waiting counted; None is no limit (bots). `window` names the client, so that each gets its share
     of the steps; `session` names the document. `between`, for several gaps of one kind: the text between each and the
-    next; `suffix` is behind the last. `endings`, where `prefix` ends with half a word: the texts that complete it to a
+    next; `suffix` is after the last. `endings`, where `prefix` ends with half a word: the texts that complete it to a
     word in sight; else None. A network that does not see both sides of the gap writes no other word. `context` is from
     other files, the most stable first. `retrieved`: candidates from the project, best first. `start`: a text that the
     free slots start from, of which the share `noised` is noise. `macros`: names that the parser reads as blanks.
@@ -152,7 +152,7 @@ class Fill:
     `score`: how unlikely the network finds the text, read from left to right into the suffix, in nats. `steps`:
     denoising steps of the shown candidate; `searched`: those of the length search. `parses` is False where every
     candidate added a syntax error. `others`: further texts for the gap, the likeliest first. `further`: the texts of
-    the gaps behind the first, empty for one that got none. `shortened`: the candidate was broken, and this is its
+    the gaps after the first, empty for one that got none. `shortened`: the candidate was broken, and this is its
     longest beginning of whole statements that is not. `source`: where the text is from. `chance`: the estimated
     probability that it is exactly right, None where nobody has estimated it. `partial`: the text is the beginning of a
     candidate, and `chance` is that of the beginning. `ratings`: how unlikely each of the request's `rated` texts is, in

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 AUTO = "auto"  # the checkpoint that `checkpoints.named` chooses on this machine
 EFFORTS = ("low", "normal", "high")
-GRAPHS = "+graphs"  # behind a CUDA device: its passes are recorded
+GRAPHS = "+graphs"  # after a CUDA device: its passes are recorded
 VLLM, LLAMA = "vllm+", "llama+"  # before the address of a server that is vLLM or llama.cpp
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _VARIABLE = "DG_LSP_"  # the beginning of the variables' names

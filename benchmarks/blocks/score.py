@@ -16,7 +16,7 @@ class Score:
 
     lines: those offered that are not blank. first: the first line is the true one. useful: so it is, 80 % of the
     offered characters are in the truth in order, and they are 80 % of it. whole: the text is the true one. kept: the
-    characters of the longest beginning, cut at a line end, that a person would keep. wrong: those offered behind it.
+    characters of the longest beginning, cut at a line end, that a person would keep. wrong: those offered after it.
     """
 
     lines: int

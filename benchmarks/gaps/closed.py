@@ -1,6 +1,6 @@
 """Gaps as typed and as an editor closes them: `python -m benchmarks.gaps.closed PLACES`.
 
-Editors put a closing bracket or quote behind the cursor for each one that is typed. Every frozen place of typing (see
+Editors put a closing bracket or quote after the cursor for each one that is typed. Every frozen place of typing (see
 `places`) where a line has opened brackets is tried in both forms, and the true text is put into both gaps.
 `python -m benchmarks.gaps.table choose --bracketed PLACES` freezes such places alone.
 """
@@ -39,12 +39,12 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of a place: the text up to the cursor, what the editor has put behind it, and the rest.
+    """One form of a place: the text up to the cursor, what the editor has put after it, and the rest.
 
     truths: what may be filled in: the text up to the first bracket that is closed, and that up to the line's end; where
     both are refused, one of `others`, which end with something that the cursor is in.
     quoted: the text before the cursor from where the string or regular expression begins that it is in, code in a
-    string included. missing: what is open before that and not closed behind it, the innermost last, as what closes it.
+    string included. missing: what is open before that and not closed after it, the innermost last, as what closes it.
     """
 
     before: bytes
@@ -209,7 +209,7 @@ def _record(spot: Spot, name: str, form: Form) -> Record:
 
 
 def closes_twice(language: str, form: Form, fill: bytes) -> bool:
-    """Return whether `fill` closes what it has not opened, other than what is missing behind it, in that order.
+    """Return whether `fill` closes what it has not opened, other than what is missing after it, in that order.
 
     A bracket that the editor has closed may be closed by the fill if another one of the fill is closed by the editor's:
     `ng>) names(` is between `(List<Stri` and `)`.

@@ -79,7 +79,7 @@ def _cut_in_body(truth: Truth, kind: Kind, rng: Random) -> tuple[Place, int] | N
 
 
 def _in_header(truth: Truth, kind: Kind, at: int) -> bool:
-    """Return whether `at` is in or right behind the header of a body of `kind`, where two kinds are equally right."""
+    """Return whether `at` is in or right after the header of a body of `kind`, where two kinds are equally right."""
     if truth.data[:at].rstrip().endswith((b":", b"{")):
         return True
     if kind != "block":

@@ -1,6 +1,6 @@
 """The bodies, statements and docstrings of a valid Python file, by `ast`: nothing of it comes from a grammar.
 
-Only what has one right answer is kept: no comments between a header and its body, or right behind a body.
+Only what has one right answer is kept: no comments between a header and its body, or right after a body.
 """
 
 import ast

@@ -110,7 +110,7 @@ def _wrong(spot: Spot, data: bytes, document: Document, gap: Gap, asked: Kind | 
 
 
 def _missing(spot: Spot, data: bytes, tail: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The parts of the cut text that may be filled in before the gap's `tail`, and that may be written behind it later.
+    """The parts of the cut text that may be filled in before the gap's `tail`, and that may be written after it later.
 
     `f(a|` lost `, b) + g(c);`: with the tail `)` it may get `, b`, and ` + g(c);` later. With the tail `);` nothing.
     """
@@ -151,7 +151,7 @@ def _misfit(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple
     """Return why none of `texts` makes the file with the cut valid; empty if one does.
 
     A text that takes too long to parse is not valid. span: where the gap is in that file. The first of a pair is
-    between what the gap inserts, the second behind.
+    between what the gap inserts, the second after.
     """
     language, cut = load_language(spot.language), _applied(data, _own(spot))
     before, after = cut[: span[0]], cut[span[1] :]
@@ -167,7 +167,7 @@ def _misfit(spot: Spot, data: bytes, span: Span, gap: Gap, texts: Iterable[tuple
 
 
 def _closed(texts: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Each of `texts`; again with a line end where a comment at its end would take in the text behind."""
+    """Each of `texts`; again with a line end where a comment at its end would take in the text after."""
     for text, behind in texts:
         yield text, behind
         if b"//" in text.rsplit(b"\n", 1)[-1]:

@@ -73,7 +73,7 @@ class Verdict:
     """The harm of one edit; all of it is empty where there is none.
 
     broken: the file was whole and is not. outside: bytes outside of the gap have changed. lost, comments: typed text
-    that is gone. pairs: a bracket, string or comment behind the gap is another one than before.
+    that is gone. pairs: a bracket, string or comment after the gap is another one than before.
     """
 
     broken: bool = False
@@ -131,7 +131,7 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
     """The faults of `after`, made of `before` by one edit.
 
     1. The change is the text that the two files do not share at their ends.  2. It is in the gap.  3. Typed text
-    is still there.  4. A file that was whole is whole, and means the same behind the gap.
+    is still there.  4. A file that was whole is whole, and means the same after the gap.
     """
     # 1.
     start, end, text = changed(before.data, after.data)
@@ -279,6 +279,6 @@ def _missing(before: Reading, after: Reading, gap: Span) -> list[bytes]:
 
 
 def _behind(reading: Reading, end: int) -> list[tuple[int, int, str]]:
-    """The marks that lie wholly behind `end`, counted from the end of the file."""
+    """The marks that lie wholly after `end`, counted from the end of the file."""
     size = len(reading.data)
     return [(size - a, size - b, kind) for a, b, kind in marks(reading, (end, size)) if a >= end]

@@ -46,7 +46,7 @@ _FRAGMENTS = (
 class Place:
     """A cursor in a file, and the kind of gap that is asked for there.
 
-    Of `data` the bytes [at, stop) are taken away and `stub` put in their place; the cursor is behind it. where: what
+    Of `data` the bytes [at, stop) are taken away and `stub` put in their place; the cursor is after it. where: what
     the cursor is in, or how the file was damaged. kind: the kind asked for by name. room: where that may lie.
     """
 
@@ -142,7 +142,7 @@ def _inserted(text: bytes, spot: int, rng: random.Random) -> bytes:
 
 
 def _truncated(text: bytes, _: int, rng: random.Random) -> bytes:
-    """The file ends at the cursor or soon behind it."""
+    """The file ends at the cursor or soon after it."""
     return text[: text.index(_CURSOR) + 1 + rng.choice((0, 0, 1, 5, 40, 400))]
 
 
@@ -213,7 +213,7 @@ def _spots(language: Language, data: bytes) -> tuple[_Spot, ...]:
 
 
 def _is_docstring(data: bytes, start: int) -> bool:
-    """Return whether a string at `start` is alone on its line, behind a header or at the top of the file."""
+    """Return whether a string at `start` is alone on its line, after a header or at the top of the file."""
     before = data[:start].removeprefix(b"\xef\xbb\xbf")
     line = before[before.rfind(b"\n") + 1 :]
     above = b"\n".join(

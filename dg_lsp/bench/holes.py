@@ -172,7 +172,7 @@ def _spans(
 def _cuts(text: str) -> dict[int, list[int]]:
     """The columns at which each line of code, counted from 0, may be cut.
 
-    These are the starts of its tokens except the first, with at least three characters behind them. Lines with a
+    These are the starts of its tokens except the first, with at least three characters after them. Lines with a
     comment or a part of a string of several lines are left out, because their rests are prose.
     """
     lines = re.split(r"\r\n|\r|\n", text)

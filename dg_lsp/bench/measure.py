@@ -99,7 +99,7 @@ def score_of(case: Case, method: str, edit: Edit | None, fill: Fill) -> Score:
 def _is_exact(case: Case, text: str) -> bool:
     """Return whether `text` is the truth, without white space at its end, and at its start if the line has begun.
 
-    Behind `x =` the fills `1` and ` 1` are the same; on an empty line `    x = 1` and `x = 1` are not.
+    After `x =` the fills `1` and ` 1` are the same; on an empty line `    x = 1` and `x = 1` are not.
     """
     data, start = case.document.data, case.gap.start
     if data[line_start(data, start) : start].strip():

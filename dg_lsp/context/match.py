@@ -28,10 +28,10 @@ _OPEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The text before and behind a gap.
+    """The text before and after a gap.
 
     half: the beginning of a word directly before the gap; it is not in `before`. tail: the words of the gap's line
-    behind it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
+    after it. opened: the brackets that are open before the gap. closes: how many of them a text for the gap must
     close; if negative, open and leave open. blanks: the white space that a text on an empty line must begin with.
     """
 
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place like the gap: behind entry `at` of `rows`, `before` words agree. near: 1 at the gap, 0 in other files."""
+    """A place like the gap: after entry `at` of `rows`, `before` words agree. near: 1 at the gap, 0 in other files."""
 
     rows: Rows
     at: int
@@ -102,7 +102,7 @@ def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
 def _places(
     texts: list[Rows], words: str, runs: tuple[int, ...], limits: tuple[int, int]
 ) -> list[tuple[Rows, int]]:
-    """The entries of `texts` behind the last of `words`, last first; `limits`: enough for shorter runs, the most."""
+    """The entries of `texts` after the last of `words`, last first; `limits`: enough for shorter runs, the most."""
     enough, most = limits
     found: dict[tuple[int, int], None] = {}
     for run in runs:
@@ -125,7 +125,7 @@ def _agreeing(rows: Rows, at: int, words: str) -> int:
 def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
     """Return up to three ends of a candidate that begins with `match`, each with the number of words that agree.
 
-    There its brackets are as the gap needs them, and the next word is that behind the gap, or the line ends with the
+    There its brackets are as the gap needs them, and the next word is that after the gap, or the line ends with the
     gap's; if no such word comes, the first sign that ends an expression will do.
     """
     rows, opened, count, own = match.rows, list(place.opened), 0, 0
@@ -161,7 +161,7 @@ def _ends_line(place: Place, kind: str) -> bool:
 def _text(place: Place, match: Match, stop: int) -> str:
     """The text of a candidate, with the white space that is missing before it; empty if it does not fit.
 
-    Behind `x =` the text `1` becomes ` 1` where it follows a space; behind `na`, the text `name` becomes `me`.
+    After `x =` the text `1` becomes ` 1` where it follows a space; after `na`, the text `name` becomes `me`.
     """
     rows, before = match.rows, place.before.data
     text = rows.text(match.at, stop)
@@ -206,6 +206,6 @@ def _closed(rows: Rows) -> str:
 
 
 def _at_margin(rows: Rows, at: int) -> bool:
-    """Return whether the line behind the line end `at` begins without indentation."""
+    """Return whether the line after the line end `at` begins without indentation."""
     end = rows.starts[at + 1] if at + 1 < len(rows) else len(rows.data)
     return rows.data[end - 1 : end] in (b"\n", b"\r")

@@ -88,7 +88,7 @@ def part_of(language: Language, data: bytes, span: lexer.Span, floor: int) -> Pa
     """Return the `span` of `data` as a Part.
 
     1. Parse.  2. If that has errors, close the brackets that are open.  3. If it still has errors, leave out
-    the statement at the end when it begins behind `floor`.
+    the statement at the end when it begins after `floor`.
     """
     start, stop = span
     data = data[start:stop]
@@ -109,7 +109,7 @@ def headers_at(part: Part, cut: int) -> Lines | None:
     cut -= part.start
     place = len(part.data) - len(part.data[cut:].lstrip())
     nodes = _nodes_at(part.root, place)
-    # A comment alone does not show which scope is open; the statement behind it would, and that is cut off.
+    # A comment alone does not show which scope is open; the statement after it would, and that is cut off.
     if not nodes or any(n.is_extra and n.start_byte >= cut for n in nodes):
         return None
     headers = _first_lines(part, nodes, cut)

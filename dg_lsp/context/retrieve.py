@@ -30,7 +30,7 @@ _ABOVE, _BELOW = 150, 50
 _TRIES = 3
 # The weights of the evidence for a text whose line has begun, and for one on a new line, fitted on holes in eight
 # packages by the share of the right text. Of words that agree: each on the gap's line, all of that line, each further
-# one before it, each behind the gap. A place directly at the gap. Names: one that the document has not, each that is
+# one before it, each after the gap. A place directly at the gap. Names: one that the document has not, each that is
 # not in sight. Each doubling of how often the text was found; all texts that were found are this one.
 _BEGUN = (0.49, 1.63, 0.43, 0.52, 2.35, -1.44, -0.64, 0.58, -2.5)
 _NEW_LINE = (0.0, 0.0, 0.54, 0.79, 3.9, -2.4, -0.2, 0.46, -3.0)
@@ -64,7 +64,7 @@ def search(document: Document, gap: Gap, index: Index) -> Search:
     """At most MOST texts that may belong in `gap`, the best first, from this document and the files of `index`.
 
     1. Read the text around the gap.  2. Look for the last words before it, in this document and in the others.
-    3. Cut what follows them where it fits the text behind the gap.  4. Count like texts, and rank them.  5. Leave
+    3. Cut what follows them where it fits the text after the gap.  4. Count like texts, and rank them.  5. Leave
     out what looks like a key of another file.  6. If a file that was used has changed, begin again without it.
     """
     if gap.kind not in PARTS or gap.kind in (*STRINGS, "comment") or gap.further:

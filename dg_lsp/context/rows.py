@@ -69,7 +69,7 @@ def _entries(language: Language, data: bytes, columns: int) -> Iterator[tuple[st
             continue
         text = match[group]
         if group == "line":
-            # Behind the empty lines, if any.
+            # After the empty lines, if any.
             now = width(text[max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 :])
             word = kind = LEVEL if now == columns else DEEPER if now > columns else OUTER
             columns = now

@@ -77,7 +77,7 @@ _CONNECTION = re.compile(
     r"(?P<value>[^\s;&\"'`,()]{3,}(?=[;&\"'`])|(?=[^\s\d]*\d)[^\s;&\"'`,()]{3,}(?=\s))"
 )
 _HEADER = re.compile(r"(?i)\b(?:basic|bearer|token|apikey)\s(?P<value>[\w.~+/=-]{12,})")
-# A password behind a name: `auth = ("ann", "...")`, `HTTPBasicAuth("ann", "...")`, `login("ann", "...")`.
+# A password after a name: `auth = ("ann", "...")`, `HTTPBasicAuth("ann", "...")`, `login("ann", "...")`.
 _PAIR = re.compile(
     r"""(?i)(?<![a-z])\w{0,20}(?:auth|login|credentials?)\s{0,4}(?:[=:]\s{0,4})?(?:new\s)?[\w.]{0,40}\(\s{0,9}"""
     rf"""(?:"[^"\n]{{1,80}}"|'[^'\n]{{1,80}}'|[\w.]{{1,40}}),\s{{0,40}}{_LITERAL}"""

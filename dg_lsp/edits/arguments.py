@@ -96,7 +96,7 @@ def _removed(nodes: list[Node], at: int) -> Edit:
 
 
 def _added(arguments: Node, at: int, new: bytes) -> Edit:
-    """Return the edit that puts a `new` argument in at the place `at`, or behind the last one."""
+    """Return the edit that puts a `new` argument in at the place `at`, or after the last one."""
     nodes, text = given(arguments), new.decode("utf-8", "replace")
     if at < len(nodes):
         return Edit(nodes[at].start_byte, nodes[at].start_byte, f"{text}, ")

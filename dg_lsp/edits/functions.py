@@ -122,7 +122,7 @@ def is_same(source: Source, function: Function, other: Function) -> bool:
         return name.scope == there.scope
     owner = owner_of(source.language, name)
     if there.scope is None:
-        # Behind `Class::`.
+        # After `Class::`.
         return other.body is not None and receiver_text(there) == name_of(owner)
     theirs = owner_of(source.language, there)
     return related(owner, theirs) or _implements(source, theirs, owner)
@@ -170,7 +170,7 @@ def parameter_names(source: Source, parameters: Node | None) -> list[bytes]:
 
 
 def _name_in(source: Source, parameter: Node) -> bytes:
-    """Return the name that a `parameter` has, which is in front of its type or behind it."""
+    """Return the name that a `parameter` has, which is in front of its type or after it."""
     for match in NAME.finditer(source.document.data, *parameter.byte_range):
         name = source.name_at(*match.span())
         if name is not None and name.parameter:

@@ -62,7 +62,7 @@ def _unnamed(
 
 
 def _is_done(tokens: list[bytes], at: range, new: list[bytes]) -> bool:
-    """Return whether the `new` tokens are before or behind those `at` some place already."""
+    """Return whether the `new` tokens are before or after those `at` some place already."""
     behind = tokens[at.stop : at.stop + len(new)]
     return bool(new) and new in (tokens[max(at.start - len(new), 0) : at.start], behind)
 

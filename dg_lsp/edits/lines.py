@@ -231,7 +231,7 @@ def _parts(one: bytes, two: bytes) -> list[bytes | Pair]:
 
 
 def _form(parts: Sequence[bytes | Pair]) -> re.Pattern[bytes]:
-    """Return the pattern of a line of these `parts`; a group ends where the part behind it is first, so that matching
+    """Return the pattern of a line of these `parts`; a group ends where the part after it is first, so that matching
     takes linear time.
     """
     texts = [re.escape(part) if isinstance(part, bytes) else b"" for part in parts]

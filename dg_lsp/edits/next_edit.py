@@ -187,7 +187,7 @@ def _typed(document: Document, burst: Burst, cursor: int) -> Typed | None:
 def _is_half(span: Change, pair: tuple[bytes, bytes], cursor: int, data: bytes) -> bool:
     """Return whether the word at the cursor is probably not finished, as a short one that is nowhere else in `data`.
 
-    A cursor inside of it is behind a part that was changed, as in `fetch|User` for `getUser`, and not in `co_|unt`.
+    A cursor inside of it is after a part that was changed, as in `fetch|User` for `getUser`, and not in `co_|unt`.
     """
     old, new = pair
     if not span.now < cursor <= span.stop or not NAME.fullmatch(new):

@@ -45,7 +45,7 @@ class Renamed:
     """A name that was changed from `old` to `new` at the bytes `at`. count: how many places were changed already.
 
     alone: nothing else was changed in the same edit, so that it may be a rename where the name is only used.
-    typing: the cursor is behind it, so that it may become another word of the file.
+    typing: the cursor is after it, so that it may become another word of the file.
     """
 
     old: bytes

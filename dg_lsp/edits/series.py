@@ -1,4 +1,4 @@
-"""Series: the missing lines of an element that was put in behind others of the same form, and of a kept parameter."""
+"""Series: the missing lines of an element that was put in after others of the same form, and of a kept parameter."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ def _words_of(data: bytes, now: int, stop: int) -> dict[bytes, bytes]:
     if not new or [pairs.get(token) for token in old] != new:
         return {}
     changed = {one: other for one, other in pairs.items() if one != other}
-    # A word at the end that is nowhere else, not even behind `_`, may be half of one.
+    # A word at the end that is nowhere else, not even after `_`, may be half of one.
     half = new[-1] in changed.values() and len(re.findall(rb"\b_?%b\b" % re.escape(new[-1]), data)) < 2
     return changed if not half and all(NAME.fullmatch(w) for pair in changed.items() for w in pair) else {}
 
@@ -68,7 +68,7 @@ def _words_of(data: bytes, now: int, stop: int) -> dict[bytes, bytes]:
 def _continued(
     data: bytes, at: tuple[int, int], above: tuple[int, int], words: Mapping[bytes, bytes], near: set[bytes]
 ) -> Edit | None:
-    """Return the edit that puts in the new element behind the lines `at`; None if they are not as those `above` them.
+    """Return the edit that puts in the new element after the lines `at`; None if they are not as those `above` them.
 
     Those have other words, of an element `near` by. Punctuation at the end may differ, as `;` for `&&`.
     """

@@ -22,7 +22,7 @@ _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 def spans_of(burst: Burst, data: bytes) -> tuple[Change, ...]:
     """Return the changes of `burst` by whole tokens, however much of a line the client has replaced.
 
-    `x` that became `str(x)` is two changes: `str(` was put in before it, and `)` behind it.
+    `x` that became `str(x)` is two changes: `str(` was put in before it, and `)` after it.
     """
     found = list[Change]()
     for span in whole_words(burst.spans(data), burst.before, data):
@@ -54,7 +54,7 @@ def whole_words(spans: tuple[Change, ...], old: bytes, new: bytes) -> tuple[Chan
 
 
 def _word(span: Change, old: bytes, new: bytes) -> Change:
-    """Return `span` extended to whole words; both texts have the same bytes before it and behind it."""
+    """Return `span` extended to whole words; both texts have the same bytes before it and after it."""
     start, end, now, stop = span
     is_part = _WORD_BYTE.match
     if is_part(old, start) or is_part(new, now):

@@ -391,7 +391,7 @@ def _size(log: Path) -> int:
 
 
 def _has_crashed(log: Path, known: int) -> bool:
-    """Return whether `log` tells of a crash behind its first `known` bytes."""
+    """Return whether `log` tells of a crash after its first `known` bytes."""
     with suppress(OSError), log.open("rb") as file:
         file.seek(known)
         return CRASH in file.read()

@@ -2,8 +2,8 @@
 
 It follows the protocol `filling.engine.Engine` and has no model. Its name as a checkpoint is `scripted`, or
 `scripted:STEPS:MILLISECONDS` for that many steps of that length. It is unsure on lines that hold a word of CHANCES, and
-writes the text behind SAYS in the lines above, or the rest of it. Below text that is shown it writes the next of the
-lines behind THEN.
+writes the text after SAYS in the lines above, or the rest of it. Below text that is shown it writes the next of the
+lines after THEN.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def _scripted(request: Infill) -> Fill:
     elif request.endings == ():
         return Fill("", parses=False, refusal=NO_WORD)
     elif request.endings:
-        # Behind a word that is complete a call follows.
+        # After a word that is complete a call follows.
         known = tuple(ending or "()" for ending in request.endings)
     # Another seed begins at another text.
     first = request.seed % len(known)

@@ -167,7 +167,7 @@ class TeamEngine:
     async def _asked(self, request: Infill) -> AsyncGenerator[Draft | Fill, None]:
         """Yield the server's answer to `request`; ask once more if the connection is lost or the engine dies.
 
-        Behind one address there may be several engines, of which another one answers; its Drafts begin again.
+        After one address there may be several engines, of which another one answers; its Drafts begin again.
         """
         session = hmac.new(self._key, request.session.encode("utf-8", "surrogatepass"), hashlib.sha256)
         sent = replace(request, session=session.hexdigest()[:32], window="")

@@ -96,7 +96,7 @@ def _rows(
     watch: Tensor | None,
     served: Served,
 ) -> list[Asked]:
-    """Return the request for each row of `sampler.canvas` behind `prompt`."""
+    """Return the request for each row of `sampler.canvas` after `prompt`."""
     canvas, watched = sampler.canvas, _watched(watch, sampler.canvas.length)
     if len(prompt) + canvas.length > served.longest:
         raise EngineError(

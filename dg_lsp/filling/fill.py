@@ -189,7 +189,7 @@ def _finish(document: Document, gap: Gap, fill: Fill) -> Outcome:
 
 
 def _late(fill: Fill, why: str) -> str:
-    """Return `why` no text is offered; behind the deadline where that has cut one, since half a text has faults."""
+    """Return `why` no text is offered; after the deadline where that has cut one, since half a text has faults."""
     is_cut = fill.reason == "deadline" and (fill.text or not fill.parses) and "deadline" not in why
     return f"the deadline passed before the text was complete; {why}" if is_cut else why
 

@@ -1,7 +1,7 @@
 """Guesses: edits that may repeat the last one, each rated by how much likelier the new text is than the old one.
 
 A model reads the text around the line as it is now, with the last edit in it, and then the line as it is, or changed.
-A pattern that two lines still have and one has left says little; so the next guess is rated behind the first, too.
+A pattern that two lines still have and one has left says little; so the next guess is rated after the first, too.
 """
 
 import math

@@ -48,7 +48,7 @@ def offer_of(document: Document, outcome: Outcome, model: str = "") -> Offer | N
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """The content of an offer's gap now: `text` before the cursor, behind it only `closers`. end: the gap's end now.
+    """The content of an offer's gap now: `text` before the cursor, after it only `closers`. end: the gap's end now.
 
     closers: the brackets and quotes that an editor has closed by itself, such as `)` in `f(|)`; those of a block are on
     a line of their own.
@@ -64,7 +64,7 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
 
     After `return x` was offered and `re` typed, the edit still replaces the gap by `return x`. Closed brackets and
     quotes stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the offer continues
-    behind them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends behind the bracket. Where it closes
+    after them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends after the bracket. Where it closes
     them early and ends with the same ones, as `f(g(x), h(y))` does in `f(g(|))`, there are both edits, the one that
     covers them first: it still fits once they are typed.
     """
@@ -85,7 +85,7 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
 
 
 def covered(document: Document, cursor: int, edit: Edit) -> bool:
-    """Return whether `edit` replaces closed brackets or quotes behind `cursor`, which its text then contains."""
+    """Return whether `edit` replaces closed brackets or quotes after `cursor`, which its text then contains."""
     return bool(document.data[cursor : max(cursor, edit.end)].strip())
 
 
@@ -127,7 +127,7 @@ def next_place(offer: Offer, document: Document) -> tuple[Document, int] | None:
 
 
 def next_line(document: Document, cursor: int) -> tuple[Document, int] | None:
-    """Return `document` with a new line behind `cursor`, and the cursor on it; None if text follows on its line.
+    """Return `document` with a new line after `cursor`, and the cursor on it; None if text follows on its line.
 
     The new line is indented like that of the cursor, deeper after a text that opens a body or a bracket, and less deep
     after a statement such as `return`. Example: after `    if x:` it begins with eight spaces.
@@ -179,6 +179,6 @@ def _closes(text: bytes, closers: bytes) -> bool:
 
 
 def _holds_in_order(text: bytes, pieces: bytes) -> bool:
-    """Return whether each byte of `pieces` occurs in `text` behind the one before it."""
+    """Return whether each byte of `pieces` occurs in `text` after the one before it."""
     rest = iter(text)
     return all(piece in rest for piece in pieces)

@@ -223,7 +223,7 @@ def _listed(folder: Path, rules: Rules, most: int) -> tuple[list[Path], list[Pat
     for entry in entries:
         with suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                # A name behind the folder's, since a glob such as `.ssh/` names its contents.
+                # A name after the folder's, since a glob such as `.ssh/` names its contents.
                 names = (f"{begin}{entry.name}/_" for begin in begins)
                 if not _is_junk(entry.name) and not excluding_names(names, rules.exclude):
                     folders.append(folder / entry.name)

@@ -70,7 +70,7 @@ def body_gap(analysis: Analysis, body: Body) -> Gap:
 
 
 def without_comments(language: Language, data: bytes, body: Body) -> Body:
-    """A stub without the comments before and behind its placeholder; any other body as it is.
+    """A stub without the comments before and after its placeholder; any other body as it is.
 
     They describe the body. A bare marker says nothing and is part of the stub:
 
@@ -134,7 +134,7 @@ def _blank_lines(data: bytes, offset: int) -> Iterator[int]:
 
 
 def _repaired(analysis: Analysis, body: Body, start: int, lead: str) -> str:
-    """`lead` behind the text that a repair has put before `start`, or behind the colon that the header still needs."""
+    """`lead` after the text that a repair has put before `start`, or after the colon that the header still needs."""
     data = analysis.data
     put = next((first for first, last in analysis.made if first < start <= last), -1)
     if put >= 0:

@@ -15,7 +15,7 @@ class Gap:
 
     indent: the white space that the lines of the fill begin with. insert_before, insert_after: text that the edit puts
     around the fill. name: the function's, with its owners. stub: the text in the gap marks it as not written yet.
-    is_placeholder: it is the body of a stub, or one without code on purpose. further: the gaps behind this one that are
+    is_placeholder: it is the body of a stub, or one without code on purpose. further: the gaps after this one that are
     filled together with it, in order. asked: a kind, a name or a range was asked for, so that typed text in the gap may
     go. endings: where the gap begins in the middle of a word, the texts that complete it to a word in sight; else None.
     """

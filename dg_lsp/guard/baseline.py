@@ -122,7 +122,7 @@ def neutral_text(site: Site) -> Text:
         # No filler is neutral where the fill may begin and end in the middle of anything.
         return whole
     short = size <= SEARCHED and whole is not None
-    # What is open at the end of a cut text is closed behind it, and not by a filler.
+    # What is open at the end of a cut text is closed after it, and not by a filler.
     if short and (complete := ended(site)):
         closed = tried(partial(searched, complete))
         if closed and closed.clean:
@@ -162,12 +162,12 @@ def _focused(site: Site) -> Text:
 
 @lru_cache(maxsize=2)
 def alone(site: Site, header: bytes) -> Text:
-    """A neutral filler in a body of nothing else: behind its `header` and the beginning of the line of `site`."""
+    """A neutral filler in a body of nothing else: after its `header` and the beginning of the line of `site`."""
     return _completed(_placed(site.between(header.rstrip() + b"\n" + site.before[site.line :], b"\n")))
 
 
 def filled_in(neutral: Text, fill: bytes) -> Text:
-    """`neutral` with `fill` in its gap; a header that the fill leaves without an end or a body gets them behind it.
+    """`neutral` with `fill` in its gap; a header that the fill leaves without an end or a body gets them after it.
 
     The filler of `def f() -> |` is `_g_: pass`; so `int` and `int:` begin a header, which is no error.
     """
@@ -335,7 +335,7 @@ def _below(data: bytes, start: int, end: int) -> int:
 
 
 def ended(site: Site, fill: bytes = b"") -> Site | None:
-    """`site` without the statement that its end cuts, and with the brackets closed that are open there behind `fill`.
+    """`site` without the statement that its end cuts, and with the brackets closed that are open there after `fill`.
 
     None if nothing is open there.
     """
@@ -404,7 +404,7 @@ def _up_to_outer(site: Site, text: bytes) -> tuple[bytes, bytes]:
 
 
 def _completed(broken: Text) -> Text:
-    """`broken` with an opening before it and what closes it behind it, where that parses cleanly."""
+    """`broken` with an opening before it and what closes it after it, where that parses cleanly."""
     site, language = broken.site, broken.language
     if len(broken.data) > SEARCHED:
         return broken

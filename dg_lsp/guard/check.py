@@ -36,7 +36,7 @@ from dg_lsp.source.lexer import first_token, line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
-_NEAR = 2_000  # bytes behind a gap in a string that may hold the end of the string
+_NEAR = 2_000  # bytes after a gap in a string that may hold the end of the string
 
 
 def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
@@ -53,7 +53,7 @@ def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
 
 @bounded
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
-    """Return the syntax errors that `edit`, made for `gap`, adds to `document`; spans count behind insert_before."""
+    """Return the syntax errors that `edit`, made for `gap`, adds to `document`; spans count after insert_before."""
     # The grammar's binding does not survive a character that is cut in two.
     if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
@@ -106,7 +106,7 @@ def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
 
 
 def _wrong_by_itself(site: Site, fill: bytes) -> tuple[Fault, ...]:
-    """Faults of a fill whatever its tree says, such as what takes in the text behind it."""
+    """Faults of a fill whatever its tree says, such as what takes in the text after it."""
     nested = ((byte in b"([{") - (byte in b")]}") for byte in fill)
     if max(accumulate(nested), default=0) > DEEPEST:
         return _whole(fill, "nesting that is too deep")
@@ -124,7 +124,7 @@ def _loose(found: Loose | None, fill: bytes) -> tuple[Fault, ...]:
 
 def _ends_elsewhere(site: Site, fill: bytes) -> bool:
     """Return whether the string around `fill` ends elsewhere than without it, as that in `'\\'` does."""
-    # Directly behind the quote of a character no string is open yet.
+    # Directly after the quote of a character no string is open yet.
     begins = site.state.begins if site.state.string else len(site.before) - 1
     if not any(site.before.startswith(quotes.open, begins) for quotes in site.language.strings):
         return False
@@ -136,7 +136,7 @@ def _ends_elsewhere(site: Site, fill: bytes) -> bool:
 def _parses_afresh(site: Site, fill: bytes, neutral: Text) -> bool:
     """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read.
 
-    Where the `neutral` text has errors, what the `fill` opens may be closed behind the end of a text that is cut there.
+    Where the `neutral` text has errors, what the `fill` opens may be closed after the end of a text that is cut there.
     """
     closed = None if neutral.clean else ended(site, fill)
     size = len(site.before) + len(fill) + len(site.after)

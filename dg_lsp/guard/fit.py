@@ -25,7 +25,7 @@ _LINES = 12
 # Characters on either side of a gap in which lines show how the text is indented.
 _NEAR = 4_000
 _Line = tuple[str, int]
-# How many lines behind a gap a fill is compared with.
+# How many lines after a gap a fill is compared with.
 _COMPARED = 41
 # A line that may rightly occur twice in a row.
 _TWICE = re.compile(
@@ -66,7 +66,7 @@ def beginning(request: Infill, text: str) -> str:
     2. Cut it where the gap's container ends. Cut a part of a line at the line's end, but not in a string or a comment
     of several lines. Cut an expression or a statement where it is complete.
     3. Remove what repeats the suffix, and a `;` in place of a body. Cut a part of a line before a bracket that is
-    behind the gap already.
+    after the gap already.
     4. Remove white space at the end, unless the line continues after the gap.
     """
     # 1. In the middle of a line the fill's own line ends nothing.
@@ -91,7 +91,7 @@ def beginning(request: Infill, text: str) -> str:
         # One line needs no end in front of what follows it; of several the last one may.
         text = text if LINE_END.search(text.rstrip()) else _LAST_END.sub("", text)
         fill = to_bytes(_without_repeated_rest(request, text, rest))
-        # A bracket that is behind the gap already: for `if f(|)`, `a) and b:` becomes `a`.
+        # A bracket that is after the gap already: for `if f(|)`, `a) and b:` becomes `a`.
         return fill[: doubled(site_of(request), fill) if site_of(request).is_part else None].decode("utf-8")
     # 4.
     return text.rstrip()
@@ -276,7 +276,7 @@ def _style_of(request: Infill, columns: int) -> str:
     first = len(spaces)
     spaces += [_space(line) for line in LINE_END.split(below)[1:] if line.strip()]
     own = request.indent or _space(LINE_END.split(above)[-1])
-    # Lines that have spaces behind tabs, or lines of tabs directly below lines of spaces in one block, show that both
+    # Lines that have spaces after tabs, or lines of tabs directly below lines of spaces in one block, show that both
     # belong together.
     kinds = [_style(space) for space in (own, *spaces)]
     pairs = set(pairwise(kinds[1:]))
@@ -337,7 +337,7 @@ def _written(text: str) -> list[_Line]:
 
 
 def _around(request: Infill) -> tuple[list[_Line], str, str, list[_Line]]:
-    """Return the lines above the gap's own, the text before and behind it on that, the lines below; none blank."""
+    """Return the lines above the gap's own, the text before and after it on that, the lines below; none blank."""
     *above, head = LINE_END.split(request.prefix[-_NEAR:])
     rest, *below = LINE_END.split(request.suffix, maxsplit=_COMPARED)
     return (
@@ -385,7 +385,7 @@ def _without_repeated_word(request: Infill, text: str) -> str:
 
 
 def _meets_word(request: Infill, text: str) -> bool:
-    """Return whether `text` writes a part of the word behind its gap again, such as `unt` in `amo|unt_due`."""
+    """Return whether `text` writes a part of the word after its gap again, such as `unt` in `amo|unt_due`."""
     rest, first = _word_behind(request), _WORD.match(text)
     if not rest:
         return False
@@ -398,7 +398,7 @@ def _meets_word(request: Infill, text: str) -> bool:
 
 
 def _word_behind(request: Infill) -> str:
-    """Return the rest of the word behind the gap."""
+    """Return the rest of the word after the gap."""
     found = _WORD.match(request.suffix)
     return found[0] if found else ""
 
@@ -438,7 +438,7 @@ def _without_tail(language: Language, text: bytes, tail: bytes) -> bytes | None:
 def _end_of_span(site: Site, fill: bytes) -> int:
     """Return where `fill` leaves the function that its span is in; its length where it does not.
 
-    The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends behind `b()`; so it does where a
+    The span `a()\n    b()\n\nc()` at the end of a function with four spaces ends after `b()`; so it does where a
     comment at the left margin takes the place of `c()`, unless more of the function follows.
     """
     header, start = function_of_span(site), len(site.before)

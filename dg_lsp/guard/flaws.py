@@ -117,7 +117,7 @@ def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
 
 
 def missing_name(request: Infill) -> str:
-    """The first name that a Python function uses behind an empty line and nothing defines; empty if there is none.
+    """The first name that a Python function uses after an empty line and nothing defines; empty if there is none.
 
     A name that is called there does not count: it may be defined in a part of the file that is not sent.
     """

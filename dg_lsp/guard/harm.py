@@ -43,7 +43,7 @@ def harm_of(document: Document, gap: Gap, edit: Edit) -> str:
     """Return why `edit`, made for `gap` of `document`, must not be applied, as a sentence; empty where it does no harm.
 
     1. It replaces the gap and nothing else.  2. Typed text stays, unless the gap was asked for by name; so do
-    comments in a stub.  3. It adds no syntax error: what parsed before parses afterwards.  4. The text behind the
+    comments in a stub.  3. It adds no syntax error: what parsed before parses afterwards.  4. The text after the
     gap is read as before: the same strings, comments and brackets, in the same bodies.
     """
     if (edit.start, edit.end) != (gap.start, gap.end):
@@ -199,7 +199,7 @@ def _worse(old: Text, fill: bytes, inserted: tuple[bytes, bytes]) -> str:
     # A parser that continues an older tree recovers otherwise than one that begins again.
     new, plain = parsed(site, fill), parsed(site, text)
     complete = is_complete(site, fill)
-    # A line that was asked for may open the string that the text behind it closes.
+    # A line that was asked for may open the string that the text after it closes.
     if is_sound(new) and (complete or site.may_end_blocks or not _may_quote(site.language, fill)):
         return ""
     # One quote too many may turn all errors into a single one; a span may begin what its last line ends.

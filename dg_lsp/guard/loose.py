@@ -45,7 +45,7 @@ def loose_literal(site: Site, fill: bytes) -> Loose | None:
     """Return the first string or comment that `fill` leaves open in the gap of `site`, or ends; None if there is none.
 
     Nor may the fill hold a control character that the text around it does not hold, or in code a space of another kind.
-    1. A string or comment that begins in the fill ends in it. A string may end in the text behind it if that has a
+    1. A string or comment that begins in the fill ends in it. A string may end in the text after it if that has a
     quote too many without the fill, and a heredoc if that has a line of its name.  2. The string of one line that the
     gap is in ends on its line.  3. No comment ends that has not begun.
     """
@@ -306,7 +306,7 @@ def pairs_in(language: Language, data: bytes) -> Pairs:
 
 @lru_cache(maxsize=2)
 def _behind(site: Site) -> Pairs:
-    """Return the brackets behind the gap."""
+    """Return the brackets after the gap."""
     data, marks_of = _after(site, _REACH)
     return _pairs(site.language, data, marks_of)
 
@@ -318,7 +318,7 @@ def _ends_block(site: Site) -> bool:
 
 
 def _after(site: Site, size: int) -> tuple[bytes, list[Mark]]:
-    """Return text around the gap and its marks behind the gap, over `size` bytes, as they are read without a fill."""
+    """Return text around the gap and its marks after the gap, over `size` bytes, as they are read without a fill."""
     state, start = site.state, _start(site)
     if state.begins >= site.line and len(state.string) == 1 and state.string not in site.rest:
         # What ends the string of this line is missing.

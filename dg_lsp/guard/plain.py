@@ -24,7 +24,7 @@ from dg_lsp.source.misplaced import new_misplaced, repeated
 PARSED = 200_000
 # Neutral texts that are tried at most.
 _TRIES = 500
-# Names behind a gap that may be the one of its line.
+# Names after a gap that may be the one of its line.
 _NAMES = 8
 _LINE = re.compile(rb"[^\r\n]*\s*")
 

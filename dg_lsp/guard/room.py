@@ -22,12 +22,12 @@ _OWN_LINE = re.compile(rb"(?:(?![\r\n])\s)*+[\r\n].*[\w)\]}\"'`\x80-\xff]\s*\Z",
 _NEXT_VALUE = re.compile(rb"\s*[\w\"'`\x80-\xff]")
 # A value in front of an element of JSX, which parsers read as a comparison.
 _LAST_VALUE, _NEXT_ELEMENT = re.compile(rb"[\w)\]}\"'`>\x80-\xff]\s*\Z"), re.compile(rb"\s*<[A-Za-z>]")
-# So many bytes behind a gap are looked at for brackets that close what a fill has opened.
+# So many bytes after a gap are looked at for brackets that close what a fill has opened.
 REACH = 20_000
 # An open list of types on a line, such as `Map<String, `; an angle bracket that is no part of an arrow or comparison.
 _TYPES = re.compile(rb"[\w$] ?<[^<>;(){}]*\Z")
 _ANGLE = re.compile(rb"<(?!=)|(?<![-=])>(?!=)")
-_NEAR = 2_000  # bytes behind a gap that may close what the line of the gap has opened
+_NEAR = 2_000  # bytes after a gap that may close what the line of the gap has opened
 
 
 @lru_cache(maxsize=4)
@@ -85,7 +85,7 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
 # Reading so much text for each beginning of each draft would take longer than the network.
 @lru_cache(maxsize=4)
 def _closed_behind(site: Site, brackets: bytes) -> int:
-    """Return how many brackets the text near behind the gap closes that neither it nor `brackets` open."""
+    """Return how many brackets the text near after the gap closes that neither it nor `brackets` open."""
     return len(unpaired(site.language, site.after[:REACH], brackets).closers)
 
 
@@ -108,13 +108,13 @@ def is_complete(site: Site, fill: bytes) -> bool:
 
 
 def doubled(site: Site, fill: bytes) -> int | None:
-    """Return where `fill` closes a bracket that is closed behind the gap of `site`; None if it does not.
+    """Return where `fill` closes a bracket that is closed after the gap of `site`; None if it does not.
 
     For the gap in `f(a[|])` and the fill `0])` it is 1. It counts the brackets alone, however broken the text is.
 
     1. A fill that closes an angle bracket of types before one that closes it ends there.  2. Of brackets only a fill
     that closes others than its own, before a rest of the line that does so too, is looked at.  3. The longest beginning
-    of the fill stays with which the text near behind it closes no more than with nothing in the gap.
+    of the fill stays with which the text near after it closes no more than with nothing in the gap.
     """
     language, state = site.language, site.state
     # 1.

@@ -39,7 +39,7 @@ class Site:
 
     @cached_property
     def rest(self) -> bytes:
-        """The rest of the line behind the gap."""
+        """The rest of the line after the gap."""
         return self.after[: line_end(self.after, 0)]
 
     @property

@@ -24,7 +24,7 @@ _PIECE = 80  # characters
 _THRICE = re.compile(rf"(.{{8,{_PIECE}}}?)\1\1$")
 # A sentence: up to a full stop that white space follows, or up to the end of its paragraph.
 _SENTENCE = re.compile(r"(?s).*?(?:[.!?](?=\s)|(?=\r?\n[ \t]*\r?\n))")
-NEAR = 2_000  # bytes behind the fill that the parser is watched on
+NEAR = 2_000  # bytes after the fill that the parser is watched on
 _SPACE = re.compile(rb"\s*")
 # Places of a fill at which it is tried to end, the last ones first.
 TRIES = 12
@@ -46,8 +46,8 @@ class Written:
 class Break:
     """The first damaged place of a fill, in byte offsets of it.
 
-    point: here every reading of the fill had failed, so the damage is near before it, or just behind. end: of the first
-    fault, at most a quarter of the fill behind the point. line: the end of the point's line. closed: from the first
+    point: here every reading of the fill had failed, so the damage is near before it, or just after. end: of the first
+    fault, at most a quarter of the fill after the point. line: the end of the point's line. closed: from the first
     bracket never closed to the end of its line. statement: the lines of the point, from the outermost bracket that is
     open there. faults: all of them.
     """
@@ -108,14 +108,14 @@ def first_sentence(text: str) -> str:
 
 @bounded
 def go_on(request: Infill, before: str, more: str) -> Written:
-    """Return the kept part of `before` + `more`: the text so far, and the text that one canvas wrote behind it; or
+    """Return the kept part of `before` + `more`: the text so far, and the text that one canvas wrote after it; or
     `before`.
     """
     # If the container closes in it, the fill is complete. Brackets and strings may have been opened in the text before.
     whole, written = fit.plain(request, before + more), ended(request, before + more)
     if written.ended:
         return written
-    # Keep whole lines, as long as the file can still parse with some end behind them.
+    # Keep whole lines, as long as the file can still parse with some end after them.
     newline = newline_of(request)
     first, last = _line_start(before, newline), _line_start(whole, newline)
     end = last
@@ -167,7 +167,7 @@ def resume_point(site: Site, fill: bytes) -> int | None:
     if site.language.is_plain:
         return None
     neutral = neutral_text(site)
-    # A parser that logs is slow, and how it continues far behind the fill is not asked for.
+    # A parser that logs is slow, and how it continues far after the fill is not asked for.
     behind = neutral.site.after[:NEAR]
     # What is broken before the fill is not the fill's fault.
     point = next((p for p in given_up(neutral, fill + behind) if p >= 0), None)
@@ -257,7 +257,7 @@ def _ends(language: Language, text: str) -> Iterator[int]:
 
 
 def _ends_here(data: bytes, token: Token, behind: Token | None) -> bool:
-    """Return whether code may end with `token`: not with the `f` of `f"..."`, which the string behind it belongs to."""
+    """Return whether code may end with `token`: not with the `f` of `f"..."`, which the string after it belongs to."""
     if token.kind == "word":
         return behind is None or behind.kind not in ("string", "open_string")
     first = data[token.start : token.start + 1]

@@ -100,7 +100,7 @@ def report_steps(
 ) -> Generator[Draft, None, Step]:
     """Run `steps` while the deadline allows one more, and yield a Draft of the first row (the best length) after each.
 
-    Returns the last step. A step that would end behind the deadline is not begun, nor one whose rows could not be read
+    Returns the last step. A step that would end after the deadline is not begun, nor one whose rows could not be read
     before it, which takes about as long as a step.
     """
     last: Step | None = None
@@ -154,7 +154,7 @@ def row_neg_log_likelihoods(model: Checkpoint, cache: PrefixCache, batch: Batch,
 
 
 def rows_with_suffix(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[int]], list[int], list[int]]:
-    """The tokens of each row of `step`, cut at the same distance behind its last free slot, so that rows compare.
+    """The tokens of each row of `step`, cut at the same distance after its last free slot, so that rows compare.
 
     That distance is SUFFIX_READ tokens, fewer where a row has fewer, and not beyond `eos`. Returns the rows, and for
     each the column of its first free slot and the one behind its last free slot.
@@ -214,7 +214,7 @@ def decode(model: Checkpoint, ids: Sequence[int]) -> tuple[str, str]:
 def draft(model: Checkpoint, batch: Batch, step: Step, milliseconds: float, row: int = 0) -> Draft:
     """One row of `step` as a Draft: neighbouring slots of the same state and about the same entropy form one Run.
 
-    The first Run holds the whole lines that earlier canvases wrote; the line behind them lies on this canvas.
+    The first Run holds the whole lines that earlier canvases wrote; the line after them lies on this canvas.
     """
     tokens, anchored = step.best[row].tolist(), batch.canvas.anchored[row].tolist()
     accepted, entropy = step.accepted[row].tolist(), step.entropy[row].tolist()

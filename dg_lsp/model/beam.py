@@ -1,4 +1,4 @@
-"""The beam search: texts written from left to right behind a prefix, a token at a time, by one reader.
+"""The beam search: texts written from left to right after a prefix, a token at a time, by one reader.
 
 Texts end differently from gap to gap, so a policy decides: which texts a search begins with, which of the longer ones
 continue, and when enough have ended (Graves 2012, arXiv:1211.3711).
@@ -55,7 +55,7 @@ class Policy(Protocol[Result_co]):
         ...
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
-        """Return the texts that continue, a token longer than `rows`, from the states [rows, hidden] behind them.
+        """Return the texts that continue, a token longer than `rows`, from the states [rows, hidden] after them.
 
         Texts that end here are kept by the policy.
         """
@@ -107,7 +107,7 @@ class Start:
     """A tree that has read the text before a gap, and the text at its end that is written again.
 
     prompt: the tokens that were read. rows: the texts to begin with, beginnings of the text that is written again;
-    states: the hidden state behind each [rows, hidden]. late: deadlines for which a first text is waited for.
+    states: the hidden state after each [rows, hidden]. late: deadlines for which a first text is waited for.
     """
 
     tree: Tree
@@ -192,7 +192,7 @@ def start_in_word(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
 
 
 def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
-    """The logits [rows, vocabulary] behind `states`; no special token is possible but those that end a gap."""
+    """The logits [rows, vocabulary] after `states`; no special token is possible but those that end a gap."""
     logits = few_logits(model.network, states)
     logits[:, sorted(model.special.difference(model.ends))] = -torch.inf
     logits[:, len(model.texts) :] = -torch.inf
@@ -200,7 +200,7 @@ def text_logits(model: Checkpoint, states: Tensor) -> Tensor:
 
 
 def tokens_from(model: Checkpoint, text: str) -> Tensor:
-    """The tokens whose text begins with `text` and has no line end behind it, int64 [tokens]."""
+    """The tokens whose text begins with `text` and has no line end after it, int64 [tokens]."""
     found, _ = _tokens_from(model.texts, model.special, text)
     return torch.tensor(found, dtype=torch.int64, device=model.device)
 

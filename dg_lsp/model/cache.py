@@ -86,7 +86,7 @@ class PrefixLayer(CacheLayerMixin):
         return view
 
     def first(self, length: int) -> tuple[Tensor, Tensor]:
-        """The keys and values that a token behind the first `length` tokens sees; nothing is copied."""
+        """The keys and values that a token after the first `length` tokens sees; nothing is copied."""
         begin = self._first_visible(length)
         keys, values = (store[:, :, begin:length] for store in self._store)
         return keys, values
@@ -123,7 +123,7 @@ class PrefixCache(Cache):
     """The keys and values of exactly one token sequence, and that sequence.
 
     tokens: the sequence. aligned: how many of its first tokens were encoded in chunks that begin at multiples of the
-    network's. begun: a chunk behind `tokens` that some layers have encoded.
+    network's. begun: a chunk after `tokens` that some layers have encoded.
     """
 
     def __init__(self, text_config: Any) -> None:
@@ -139,7 +139,7 @@ class PrefixCache(Cache):
 
     @property
     def is_paused(self) -> bool:
-        """True while some layers have encoded a chunk behind `tokens`, and others have not."""
+        """True while some layers have encoded a chunk after `tokens`, and others have not."""
         return self.get_seq_length() > len(self.tokens)
 
     def cut(self, length: int) -> None:

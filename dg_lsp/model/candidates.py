@@ -13,7 +13,7 @@ class Candidate:
 
     sources: the ranks of the text by source, 0 for the first. fill: the text as a Fill if its source has checked it.
     retrieved: its result of retrieval. gap, suffix: its negative log likelihood under the reader in nats, and that
-    of the suffix behind it. tokens: its length, 0 if it was not read yet. unseen: how many of its words occur nowhere
+    of the suffix after it. tokens: its length, 0 if it was not read yet. unseen: how many of its words occur nowhere
     else. kept: how likely a person who keeps the text keeps the lines that `fill` has below it.
     """
 
@@ -52,7 +52,7 @@ def checked(request: Infill, candidate: Candidate) -> Fill:
     if candidate.fill is not None:
         return candidate.fill
     text = fit.beginning(request, candidate.text)
-    # Of a header the fit leaves the part in front of its body, which is the same text: `a {` behind `if `.
+    # Of a header the fit leaves the part in front of its body, which is the same text: `a {` after `if `.
     same = text.strip() in (candidate.text.strip(), candidate.text.strip().removesuffix("{").rstrip())
     changed = "" if same else "it does not fit its place"
     text = fit.ended(request, text)

@@ -58,7 +58,7 @@ class Seam:
     """The tokens on both sides of a gap.
 
     head: those of the gap's line before the gap, may be empty. suffix: those after the gap; the canvas takes as many as
-    it has room for. filler: the token of every slot behind the end of the suffix. All three may hold FREE.
+    it has room for. filler: the token of every slot after the end of the suffix. All three may hold FREE.
     """
 
     head: tuple[int, ...]

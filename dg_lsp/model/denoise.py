@@ -26,7 +26,7 @@ def denoise(
     schedule: Schedule,
     watch: Tensor | None = None,
 ) -> Iterator[Step]:
-    """Denoise `sampler.canvas` behind the prefix in `cache`; yield a Step after each denoising step.
+    """Denoise `sampler.canvas` after the prefix in `cache`; yield a Step after each denoising step.
 
     cache: the prefix that all rows share; it must not change while the loop runs. watch: slot numbers [W] of the
     anchors whose likelihood is wanted. Without anchors and with the same noise the tokens equal those of

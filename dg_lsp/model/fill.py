@@ -236,7 +236,7 @@ def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:
 
 
 def score_candidates(task: Task, found: Sequence[Candidate]) -> list[Candidate]:
-    """`found` with the likelihoods of each text and of the suffix behind it; only those not read yet are read.
+    """`found` with the likelihoods of each text and of the suffix after it; only those not read yet are read.
 
     The cache holds the prefix.
     """

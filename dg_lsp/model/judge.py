@@ -110,6 +110,6 @@ def features(request: Infill, candidates: Sequence[Candidate]) -> list[dict[str,
 
 
 def _lines_around(request: Infill) -> tuple[set[str], str, str]:
-    """The lines above the gap, and the text on its own line before and behind it."""
+    """The lines above the gap, and the text on its own line before and after it."""
     *above, begun = LINE_END.split(request.prefix)
     return {line.strip() for line in above[-_ABOVE:]}, begun, LINE_END.split(request.suffix, 1)[0]

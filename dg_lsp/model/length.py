@@ -16,8 +16,8 @@ from dg_lsp.model.networks.base import Denoiser
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Schedule, Step
 
-WATCHED = 12  # anchors directly behind the gap whose likelihood is scored
-# Anchors behind the watched ones; their mean likelihood is taken for a row without watched anchors.
+WATCHED = 12  # anchors directly after the gap whose likelihood is scored
+# Anchors after the watched ones; their mean likelihood is taken for a row without watched anchors.
 _REFERENCE = 24
 
 
@@ -54,11 +54,11 @@ def search_length(
 
     The score of a length is the mean over its rows of two terms, plus the negative log of its prior:
     - the mean entropy of the free slots;
-    - the mean leave-one-out -log p of the WATCHED anchors behind the gap under the raw logits. A network that tells
+    - the mean leave-one-out -log p of the WATCHED anchors after the gap under the raw logits. A network that tells
       noise from text takes anchors at a wrong distance for noise. The correction is from arXiv:2605.22765, with half
       of the tokens kept.
-    A length that fills the canvas means a gap that continues beyond it. Such a row has no anchors behind the gap, so
-    its second term is the mean over the _REFERENCE anchors of the other rows, which lie so far behind the gap that
+    A length that fills the canvas means a gap that continues beyond it. Such a row has no anchors after the gap, so
+    its second term is the mean over the _REFERENCE anchors of the other rows, which lie so far after the gap that
     they fit wherever it ends. It needs another length beside it.
     """
     # 1. The grid is dense at the lengths that are common for gaps of this kind.

@@ -20,7 +20,7 @@ _AT_ONCE = 32  # tokens that are predicted together at most
 def neg_log_likelihoods(
     network: Reader, cache: PrefixCache, texts: Sequence[Sequence[int]], starts: Sequence[int]
 ) -> list[float]:
-    """-log p in nats of each token sequence in `texts` behind the prefix in `cache`, summed from token `start` on."""
+    """-log p in nats of each token sequence in `texts` after the prefix in `cache`, summed from token `start` on."""
     rows = neg_log_likelihoods_of_tokens(network, cache, texts, starts)
     return [sum(row) for row in rows]
 
@@ -33,11 +33,11 @@ def neg_log_likelihoods_of_tokens(
     starts: Sequence[int],
     kept: int | None = None,
 ) -> list[list[float]]:
-    """-log p in nats of each token of `texts` behind the prefix in `cache`, from token `start` of each text on.
+    """-log p in nats of each token of `texts` after the prefix in `cache`, from token `start` of each text on.
 
     kept: how many of the prefix's tokens are before the texts, default all. The cache stays as it is.
     """
-    # Read all texts but their last tokens, behind the last token of the prefix, whose hidden state predicts the first
+    # Read all texts but their last tokens, after the last token of the prefix, whose hidden state predicts the first
     # one.
     kept = len(cache.tokens) if kept is None else kept
     tree = Tree(network, cache, kept - 1)

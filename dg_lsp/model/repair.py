@@ -25,7 +25,7 @@ from dg_lsp.model.plan import ROUNDS
 
 # Tokens freed before the point of failure at the first, the second and the third try; then the whole statement.
 WIDTHS = (1, 4, 12)
-# Tokens freed behind the point at least; the first of them is the one that the parser could not take.
+# Tokens freed after the point at least; the first of them is the one that the parser could not take.
 BEHIND = 2
 # Changes of the span's length that are tried: a canvas has no delete token, and a bracket may be missing or surplus.
 CHANGES = (0, 1, -1)
@@ -118,7 +118,7 @@ def free(model: Checkpoint, text: str, damage: Break, width: int) -> Freed:
 def _span(damage: Break, token_at: Callable[[int], int], width: int) -> tuple[int, int]:
     """The tokens to free, as a half-open span; `token_at` gives the token at a byte offset."""
     point, closed = token_at(damage.point), damage.closed
-    # The closer of an open bracket is most likely missing on its own line, however far behind it the parser failed.
+    # The closer of an open bracket is most likely missing on its own line, however far after it the parser failed.
     if width == 0 and closed is not None and closed[1] < damage.point:
         return token_at(closed[0]), token_at(closed[1])
     wide = WIDTHS[min(width, len(WIDTHS) - 1)]
@@ -143,7 +143,7 @@ def _rows(freed: Freed, layout: tuple[Seam, int]) -> list[Canvas]:
 def _better(
     request: Infill, again: Sequence[CheckedRow], damage: Break, freed: Freed
 ) -> tuple[str, Break] | None:
-    """The likeliest text that parses better, with its damage: fewer faults, the first of them behind the freed span."""
+    """The likeliest text that parses better, with its damage: fewer faults, the first of them after the freed span."""
     for candidate in again:
         text = candidate.fill.text
         left = find_break(request, text) if candidate.whole else None

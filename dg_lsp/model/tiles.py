@@ -35,13 +35,13 @@ def tiled_logits(network: CanvasReader | Reader, states: Tensor, most: int = TIL
 
 
 def few_logits(network: Reader, states: Tensor) -> Tensor:
-    """The logits in fp32 [N, vocabulary] of the `states` [N, hidden] behind the rows of a search, which are few."""
+    """The logits in fp32 [N, vocabulary] of the `states` [N, hidden] after the rows of a search, which are few."""
     assert len(states) <= tile_rows(network), f"{len(states)} states are more than a tile holds"
     return network.logits(states)
 
 
 def batch_rows(network: CanvasReader, cache: PrefixCache, slots: int) -> int:
-    """The number of canvases of `slots` slots behind `cache` that the decoder reads at once."""
+    """The number of canvases of `slots` slots after `cache` that the decoder reads at once."""
     layers = [layer.keys for layer in cache.layers]
     widest = max(keys.shape[3] * (keys.shape[2] + slots) * keys.element_size() for keys in layers)
     row = 2 * widest * network.text_config.num_attention_heads

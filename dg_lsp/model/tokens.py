@@ -13,7 +13,7 @@ from dg_lsp.model.prompts.styles import frame_of
 from dg_lsp.source.document import last_line
 from dg_lsp.source.language import load_language
 
-# Tokens of the suffix that the judge reads behind each candidate, and the characters that hold them.
+# Tokens of the suffix that the judge reads after each candidate, and the characters that hold them.
 SUFFIX_READ, _NEAR = 10, 200
 
 # Tokens before the gap that are read again at each key where there is no canvas, since the next key may change them.
@@ -64,7 +64,7 @@ def suffix_beginning(model: Checkpoint, request: Infill) -> str:
 
 
 def stable_tokens(model: Checkpoint, before: str) -> tuple[tuple[int, ...], str]:
-    """The tokens of the text `before` a gap that stay the same where a word follows, and the text behind them.
+    """The tokens of the text `before` a gap that stay the same where a word follows, and the text after them.
 
     `x = ` gives `x`, ` =` and leaves the blank, which is a part of the word's first token.
     """
@@ -118,7 +118,7 @@ def tokenise(model: Checkpoint, request: Infill) -> tuple[tuple[int, ...], Seam]
 def _lines_and_head(model: Checkpoint, prefix: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The tokens of the whole lines of `prefix`, and those from the first that reaches into its last line.
 
-    A tokenizer may have tokens that cross a line end, such as one of a line end and the indentation behind it.
+    A tokenizer may have tokens that cross a line end, such as one of a line end and the indentation after it.
     """
     start = last_line(prefix)
     encoding = model.tokenizer.encode(prefix, add_special_tokens=False)

@@ -1,4 +1,4 @@
-"""Tree: texts behind one prefix, read by the encoder in one pass, their common beginnings once.
+"""Tree: texts after one prefix, read by the encoder in one pass, their common beginnings once.
 
 All tokens of all texts are one row for the network, in which a mask lets each token see the prefix and the tokens
 before it in its own text (tree attention: Miao et al. 2024, SpecInfer, arXiv:2305.09781). With a row for each text the
@@ -20,7 +20,7 @@ _UNUSED = 64  # columns that no text continues, before they are dropped: all oth
 
 
 class _Layer(PrefixLayer):
-    """The keys and values of a prefix, as far as its layer sees it, and those of all tokens read behind it."""
+    """The keys and values of a prefix, as far as its layer sees it, and those of all tokens read after it."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Append the keys and values of new tokens; return all."""
@@ -34,7 +34,7 @@ class _Layer(PrefixLayer):
         return self.keys, self.values
 
     def keep(self, columns: Sequence[int]) -> None:
-        """Keep these of the tokens read behind the prefix, and drop the others."""
+        """Keep these of the tokens read after the prefix, and drop the others."""
         kept = torch.tensor([*range(self.length), *(self.length + column for column in columns)])
         kept = kept.to(self.keys.device)
         self.keys, self.values = self.keys.index_select(2, kept), self.values.index_select(2, kept)
@@ -42,9 +42,9 @@ class _Layer(PrefixLayer):
 
 
 class Tree(Cache):
-    """The texts behind the first `kept` tokens of the prefix in `cache`, which stays as it is; at first one empty text.
+    """The texts after the first `kept` tokens of the prefix in `cache`, which stays as it is; at first one empty text.
 
-    The text with number i has read the tokens in the columns `_paths[i]` behind the prefix. A token is read once behind
+    The text with number i has read the tokens in the columns `_paths[i]` after the prefix. A token is read once after
     the same text: its column is in `_columns`, by the column before it (-1 for none) and the token.
     """
 
@@ -60,7 +60,7 @@ class Tree(Cache):
         self._states: Tensor | None = None
 
     def read(self, texts: Sequence[Sequence[int]], ahead: Sequence[Sequence[int]] = ()) -> list[Tensor]:
-        """Read `texts` on, each behind the text with its number; their hidden states, each [tokens, hidden].
+        """Read `texts` on, each after the text with its number; their hidden states, each [tokens, hidden].
 
         ahead: tokens that may follow the first texts. They are read in the same pass, if there is one, and are known
         should they come.
@@ -109,7 +109,7 @@ class Tree(Cache):
         self._paths = [path[: len(path) - count] for count in by]
 
     def _column(self, before: int, token: int, added: list[int]) -> int:
-        """The column of `token` behind the one in column `before`; one that is new is among those `added`."""
+        """The column of `token` after the one in column `before`; one that is new is among those `added`."""
         place = before, token
         if place not in self._columns:
             self._columns[place] = len(self._positions)
@@ -121,7 +121,7 @@ class Tree(Cache):
     def _masks(self, first: int) -> dict[int | None, Tensor]:
         """Return, by the window of a layer, which keys the tokens from column `first` on see: bool [new tokens, keys].
 
-        The keys are those of the prefix that the layer holds and those of all tokens behind it.
+        The keys are those of the prefix that the layer holds and those of all tokens after it.
         """
         count = len(self._positions)
         seen = torch.zeros(count - first, self._kept + count, dtype=torch.bool)
@@ -146,7 +146,7 @@ class Tree(Cache):
 
 
 def _view(layer: PrefixLayer, kept: int) -> _Layer:
-    """The part of `layer` that a token behind the first `kept` tokens sees; nothing is copied."""
+    """The part of `layer` that a token after the first `kept` tokens sees; nothing is copied."""
     view = _Layer(layer.window)
     view.is_initialized = True
     view.keys, view.values = layer.first(kept)

@@ -87,7 +87,7 @@ class Buffer:
     ) -> tuple[int, int, int]:
         """Replace the text of `span` with `text`; return what `record` makes of it before the lines change.
 
-        record: called with the first line that is split again, the last one, the text before and behind `text` in
+        record: called with the first line that is split again, the last one, the text before and after `text` in
         these, and all of it together.
         """
         (first, column), (last, end_column) = sorted(map(self._clamped, span))
@@ -102,7 +102,7 @@ class Buffer:
             joined = _paired(joined, encoding)
         lines = _split(joined)
         if last + 1 < len(self.lines):
-            lines.pop()  # behind the last line end comes the next line, which is in `self.lines` already
+            lines.pop()  # after the last line end comes the next line, which is in `self.lines` already
         found = record((before, last), "".join((*self.lines[before:first], head)), tail, joined)
         self.size += len(joined) - sum(map(len, self.lines[before : last + 1]))
         self.lines[before : last + 1] = lines
@@ -426,7 +426,7 @@ def _cut(line: str, column: int, encoding: Encoding) -> tuple[str, str]:
     if content.isascii():
         at = min(column, len(content))
         return line[:at], line[at:]
-    # No character has less than a unit, so the text behind need not be looked at.
+    # No character has less than a unit, so the text after need not be looked at.
     near, (codec, size) = content[:column], UNITS[encoding]
     units = near.encode(codec, "surrogatepass")
     # A column inside a surrogate pair splits the pair, because such a client edits halves.

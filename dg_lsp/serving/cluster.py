@@ -38,7 +38,7 @@ _TRIAL = Infill(
 
 @serve.ingress()
 class Replica:
-    """One engine behind the application of a team's server.
+    """One engine after the application of a team's server.
 
     settings: those that differ from the environment's, by name. tokens: the file of tokens, on each machine.
     """

@@ -112,7 +112,7 @@ class Analysis:
         if body.header.start > line.end:
             return False
         if body.closes != body.end or body.stop > body.closes:
-            # Behind the brace that closes it only the very end still counts.
+            # After the brace that closes it only the very end still counts.
             return cursor <= body.stop
         if body.end >= line.start:
             return True

@@ -74,8 +74,8 @@ class Header:
 class Body:
     """The body of a function, a class or a block.
 
-    opens: where its text may begin, behind the header or the docstring. first: the first text there, None without. end:
-    the end of its text. closes: where the closing brace begins; without one, equal to `end`. stop: behind that brace.
+    opens: where its text may begin, after the header or the docstring. first: the first text there, None without. end:
+    the end of its text. closes: where the closing brace begins; without one, equal to `end`. stop: after that brace.
     inline: its text is on the header's line. indent: the white space of its lines, where one shows it. is_placeholder:
     it holds only comments or a statement that marks it as not written yet. is_intentionally_empty: its header shows
     that it is to stay so.
@@ -158,7 +158,7 @@ def item_at(root: Node, offset: int) -> Node:
 
 
 def describe(data: bytes, header: Header, body: Sequence[Statement], *, is_intentionally_empty: bool) -> Body:
-    """The Body of a `header` and the statements behind it (Python): a docstring first is its own, comments count."""
+    """The Body of a `header` and the statements after it (Python): a docstring first is its own, comments count."""
     docstring = body[0] if body and body[0].kind == "docstring" and header.owner != "block" else None
     rest = body[1:] if docstring else body
     inline = bool(body) and not re.search(rb"[\r\n]", data[header.opens : body[0].start])
@@ -187,7 +187,7 @@ def code_end(node: Node) -> int:
 def between_braces(
     language: Language, data: bytes, header: Header, inside: tuple[int, int, int], found: Captures
 ) -> Body:
-    """The Body behind `header`: its text between the first two of `inside`, its brace before the third."""
+    """The Body after `header`: its text between the first two of `inside`, its brace before the third."""
     opens, closes, stop = inside
     stubs = [n.byte_range for n in found.get("stub", ())]
     is_placeholder = has_only_placeholder(language, data, (opens, closes), stubs)
@@ -253,7 +253,7 @@ def is_loop(language: Language, data: bytes, header: Span, around: Owner | None)
 
 
 def _inside(body: Node) -> tuple[int, int, int] | None:
-    """Behind the opening brace, before the closing one, and behind that; a brace that is missing has no width."""
+    """After the opening brace, before the closing one, and after that; a brace that is missing has no width."""
     opening = next((c for c in body.children if c.type == "{" and not c.is_missing), None)
     if opening is None:
         return None
@@ -335,7 +335,7 @@ def sort_key(body: Body) -> tuple[int, int, int]:
 
 
 def body_of(data: bytes, header: Header, block: Node, marks: Captures) -> Body:
-    """The Body behind `header` whose statements are the node `block`; `marks` are what is captured in it."""
+    """The Body after `header` whose statements are the node `block`; `marks` are what is captured in it."""
     kinds = _kinds(data, marks)
     body = [
         Statement(n.start_byte, code_end(n), kinds.get(n.byte_range, "code")) for n in _statements_of(block)
@@ -370,14 +370,14 @@ def _is_code(node: Node | None) -> bool:
 
 
 def _with_comment(data: bytes, at: int) -> int:
-    """`at`, moved behind a comment (or semicolon) that ends its line."""
+    """`at`, moved after a comment (or semicolon) that ends its line."""
     found = re.compile(rb"[ \t\f]*;?[ \t\f]*(?:#[^\r\n]*)?").match(data, at)
     assert found is not None
     return at + len(found[0].rstrip(b" \t\f"))
 
 
 def _with_comments(data: bytes, at: int, header: int) -> int:
-    """`at`, moved behind the comments that follow on its line or, deeper than `header` columns, below it."""
+    """`at`, moved after the comments that follow on its line or, deeper than `header` columns, below it."""
     at = _with_comment(data, at)
     below = re.compile(rb"[ \t\f\r\n]*(#[^\r\n]*)")
     while (found := below.match(data, at)) and indentation(data, found.start(1)) > header:

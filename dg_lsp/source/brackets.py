@@ -23,7 +23,7 @@ _WORD = re.compile(rb"[\w$\x80-\xff]+")
 _LAST_WORD = re.compile(rb"(\w+)[ \t]*\Z")
 # A line that begins with one of these continues what is above it.
 _JOINED = re.compile(rb"[.)\]},?:&|+\-*/=<>%^{]")
-# The brackets behind these hold semicolons.
+# The brackets after these hold semicolons.
 _PARTED = re.compile(rb"\b(?:for(?:\s+await)?|try)\s*\Z")
 _OPENERS = {b")": b"(", b"]": b"[", b"}": b"{"}
 # The text between two lines of one statement.
@@ -334,7 +334,7 @@ def next_line(language: Language, data: bytes, eol: int) -> tuple[int, int]:
 def lacks_end(language: Language, data: bytes, offset: int, state: State) -> bool:
     """Return whether the triple-quoted string that is open at `offset` has lost its end (Python).
 
-    It has where a line like the head of a def or class is before the next such quotes; behind indented quotes, a head
+    It has where a line like the head of a def or class is before the next such quotes; after indented quotes, a head
     less deep than they are: a docstring may hold an example.
     """
     if language.style != "indent" or len(state.string) < 3:
@@ -359,7 +359,7 @@ def dangles(language: Language, data: bytes, offset: int, state: State) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpaired:
-    """The offsets of brackets of a text without a mate in it; outer: how many before it are left open behind it."""
+    """The offsets of brackets of a text without a mate in it; outer: how many before it are left open after it."""
 
     closers: tuple[int, ...]
     openers: tuple[int, ...]

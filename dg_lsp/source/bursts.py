@@ -14,7 +14,7 @@ class Burst:
     """An edit of neighbouring lines, not interrupted by one elsewhere. number: distinguishes it from all others.
 
     before: the text before it. own: its changes; later: all changes since. touched: the end of the last of its edits,
-    in the text behind it. lines: the first and the last line of it, in the text as it is now.
+    in the text after it. lines: the first and the last line of it, in the text as it is now.
     """
 
     number: int

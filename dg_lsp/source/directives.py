@@ -59,7 +59,7 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
 
 
 def _flaw(language: Language, text: bytes, written: int) -> str:
-    """Return why no preprocessor can read `text`, a directive behind its sign, with its fill from `written` on."""
+    """Return why no preprocessor can read `text`, a directive after its sign, with its fill from `written` on."""
     word = _WORD.match(text)
     assert word is not None, "it matches nothing, too"
     name = (language.words.directive + (word[1] or b"")).decode()

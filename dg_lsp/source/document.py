@@ -47,7 +47,7 @@ class DocumentError(ValueError):
 
 
 def pieces(text: AnyStr, end: AnyStr) -> Iterator[AnyStr]:
-    """Yield the parts of `text`, each of about a million characters or bytes, cut behind an `end` if there is one.
+    """Yield the parts of `text`, each of about a million characters or bytes, cut after an `end` if there is one.
 
     What Python does with a large text in one go, no other thread can interrupt.
     """

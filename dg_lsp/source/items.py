@@ -21,13 +21,13 @@ _CALL = re.compile(rb"(?:operator *(?:\(\)|[^\s\w(]+)|[~\w$\x80-\xff:.#]+) *(?:<
 # The name in front of parameters, and that of a value which is a function.
 _CALLED = re.compile(rb"([~\w$\x80-\xff:.#]+) *(?:<[^()]*>)? *\(\)")
 _ASSIGNED = re.compile(rb"([\w$\x80-\xff.]+) *(?::[^=]*)?=(?!>)")
-# The name behind the word of a class, or of the type that an implementation is for.
+# The name after the word of a class, or of the type that an implementation is for.
 _CLASSED = re.compile(rb"(?:<[^{}]*?>)? +(?:[^{}:]*? for +)?([\w$.:\x80-\xff]+)")
 _TYPE = re.compile(rb"type +([\w\x80-\xff]+)")
 _VALUE = re.compile(rb"(?:[=(,\[?&|:]|\breturn)\Z")
 _CASE = re.compile(rb"(?:case|default)\b")
 _NEW = re.compile(rb"\bnew\b")
-# The text behind the word of a class: its name, and what may follow that before parameters.
+# The text after the word of a class: its name, and what may follow that before parameters.
 _NAME = re.compile(rb"[ <>*&]*[\w$:.\x80-\xff]*")
 _HERITAGE = (b"()", b":", b"extends", b"implements", b"where", b"final")
 # A top-level item is looked for so many bytes above and below; where none is, so many are read.
@@ -53,7 +53,7 @@ _ENDS = re.compile(
 )
 _ENDED = re.compile(rb"[;}{,)][ \t]*\Z")
 _COMMENT = re.compile(rb"//|/\*| ?\*")
-# Type arguments that a name continues behind, with others inside of them.
+# Type arguments that a name continues after, with others inside of them.
 _ARGUMENTS = re.compile(rb"<(?:[^<>]|<[^<>]*>)*>(?=::)")
 _GOES_ON = re.compile(rb"(?:else|catch|finally|where|throws|extends|implements)\b")
 
@@ -133,7 +133,7 @@ def _is_class(text: bytes, words: frozenset[bytes]) -> bool:
 def _flat(language: Language, data: bytes, line: int, at: int) -> tuple[bytes, int, bool]:
     """The header's text without the text in brackets, where it begins, and whether it is inside of one.
 
-    It begins behind a bracket that is still open or the last comma in that; else behind the last closed brace, unless
+    It begins after a bracket that is still open or the last comma in that; else after the last closed brace, unless
     nothing follows that.
     """
     parts: list[list[tuple[bytes, int]]] = [[]]
@@ -342,7 +342,7 @@ def _in_class(
 
 
 def _is_quoted(language: Language, data: bytes, start: int, at: int) -> bool:
-    """Return whether `at` is in a string over lines that begins behind `start`, by the number of such quotes."""
+    """Return whether `at` is in a string over lines that begins after `start`, by the number of such quotes."""
     quotes = {q.close for q in language.strings if q.open == q.close and len(q.close) == 3}
     return any(data.count(quote, start, at) % 2 for quote in quotes)
 

@@ -45,7 +45,7 @@ def element_end(read: Reader, data: bytes) -> int:
 
 
 def _steps(read: Reader, data: bytes, span: Span, modes: list["_Mode"]) -> "_Steps":
-    """The marks of `span` and where to go on behind each. `modes`: what is read, innermost last; they change."""
+    """The marks of `span` and where to go on after each. `modes`: what is read, innermost last; they change."""
     # Of code it says how many braces are open in it, or what of an element.
     steps: dict[str, Callable[..., _Steps]] = {"code": partial(_in_code, read), "text": _between_tags}
     at, stop = span
@@ -98,7 +98,7 @@ def _in_code(read: Reader, data: bytes, span: Span, modes: list[_Mode]) -> _Step
 
 
 def _in_tag(data: bytes, span: Span, modes: list[_Mode]) -> _Steps:
-    """The marks of a tag, from behind its name up to its end or to the code in it."""
+    """The marks of a tag, from after its name up to its end or to the code in it."""
     at, stop = span
     closing = modes[-1].kind == "closing tag"
     for found in _IN_TAG.finditer(data, at, stop):

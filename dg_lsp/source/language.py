@@ -389,7 +389,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def _query(folder: str) -> str:
-    """The text of a folder's gaps.scm, if it has one, behind those of the folders that its first line inherits."""
+    """The text of a folder's gaps.scm, if it has one, after those of the folders that its first line inherits."""
     file = _grammars() / folder / "gaps.scm"
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     below = _INHERITS.match(text)
@@ -397,7 +397,7 @@ def _query(folder: str) -> str:
 
 
 def _inherited(facts: dict[str, Any], table: str) -> dict[str, Any]:
-    """A table of language.toml, behind that of the language that it extends."""
+    """A table of language.toml, after that of the language that it extends."""
     below = _facts(_folders()[facts["extends"]]) if "extends" in facts else {}
     return {**below.get(table, {}), **facts.get(table, {})}
 

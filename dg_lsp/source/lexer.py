@@ -31,7 +31,7 @@ _WORD = re.compile(rb"[\w$\x80-\xff]+\Z")
 _NAME = re.compile(rb"(?!\d)[\w$\x80-\xff]+")
 # A number up to here, in which an apostrophe parts digits.
 _NUMBER = re.compile(rb"(?<![\w$])\d[\w']*\Z")
-# What a value ends with, so that a slash behind it divides.
+# What a value ends with, so that a slash after it divides.
 _VALUE = (b")", b"]", b'"', b"'", b"`", b"<")
 # A header whose statement a regular expression may begin, such as `if (x)`.
 _HEADER = re.compile(
@@ -54,7 +54,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A physical line around an offset: its span, and its text before and behind the offset."""
+    """A physical line around an offset: its span, and its text before and after the offset."""
 
     start: int
     end: int
@@ -98,7 +98,7 @@ def marks(language: Language, data: bytes, start: int, stop: int) -> Iterator[Ma
     """The tokens of data[start:stop] that are no plain text: strings, comments, brackets, semicolons, line ends.
 
     A string that nothing closes reaches to `stop`; one that ends with its line is only its quotes where the line ends
-    before that: the brackets behind them are mostly code. The text between JSX tags is a string, line by line; an
+    before that: the brackets after them are mostly code. The text between JSX tags is a string, line by line; an
     open_text where it reaches to `stop`.
     """
     read = partial(_marks, language, data)
@@ -433,7 +433,7 @@ _OPEN, _CUT = -1, -2
 
 
 def _close(language: Language, data: bytes, quotes: Quotes, span: Span) -> tuple[int, tuple[int, ...]]:
-    """Return where a string with holes ends, else _OPEN or _CUT, and where code begins that is open behind `span`."""
+    """Return where a string with holes ends, else _OPEN or _CUT, and where code begins that is open after `span`."""
     at, stop = span
     wanted = _in_text(quotes)
     while found := wanted.search(data, at, stop):

@@ -104,7 +104,7 @@ def function_over(language: Language, data: bytes, start: int, offset: int) -> L
 
 
 def _ends(data: bytes, opened: OpenBracket, stop: int) -> Span:
-    """Return where a body's text ends, and the text behind its brace; without one it goes as far as lines say."""
+    """Return where a body's text ends, and the text after its brace; without one it goes as far as lines say."""
     if opened.closed >= 0:
         return opened.closed, opened.closed + 1
     until = opened.stop if opened.stop >= 0 else stop

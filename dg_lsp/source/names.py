@@ -40,14 +40,14 @@ class Name:
 
     @property
     def end(self) -> int:
-        """The offset behind its last byte."""
+        """The offset after its last byte."""
         return self.node.end_byte
 
 
 def whole(word: bytes) -> re.Pattern[bytes]:
     """Return the pattern of `word` where it is no part of a longer word."""
     text = re.escape(word)
-    # A pattern that begins with the word is looked for as fast as a text, and one that looks behind first is not.
+    # A pattern that begins with the word is looked for as fast as a text, and one that looks after first is not.
     return re.compile(rb"%b(?<![\w$\x80-\xff]%b)(?![\w$\x80-\xff])" % (text, text))
 
 
@@ -229,7 +229,7 @@ def _is_reference(place: Node, node: Node) -> bool:
 
 
 def _is_behind_dot(leaf: Node) -> bool:
-    """Return whether `leaf` is in tokens that the parser does not read, behind a dot."""
+    """Return whether `leaf` is in tokens that the parser does not read, after a dot."""
     dot = leaf.prev_sibling
     return (
         leaf.parent is not None

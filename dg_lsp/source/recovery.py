@@ -170,7 +170,7 @@ def _progress(work: Work, errors: "_Errors", sound: int) -> Callable[[int, objec
         # Several readings of one place take turns, so a parser that hangs may go back and forth.
         if offset > at:
             at, since, stuck = offset, now, None
-            # The steps behind the last token do not count.
+            # The steps after the last token do not count.
             looks += 1
             if looks % _LOOKS == 0:
                 errors.end_block(at)

@@ -55,7 +55,7 @@ Replacement = tuple[int, int, bytes]
 class MissingTokens:
     """State at the cursor for repair. Brackets are given by their offsets, the innermost first.
 
-    before: the statement up to the cursor. rest: the code of the line behind it; eol: the line's end. deeper: the next
+    before: the statement up to the cursor. rest: the code of the line after it; eol: the line's end. deeper: the next
     line with text is deeper than the statement. heads: of those brackets that open bodies. opened: the open brackets;
     unclosed: those of them that no later line closes. breaks: the line end and the white space before the closer of a
     brace that is the last of its line.
@@ -76,7 +76,7 @@ class MissingTokens:
 
     @property
     def is_header(self) -> bool:
-        """Return whether the statement at the cursor begins with a word that wants a body, perhaps behind modifiers."""
+        """Return whether the statement at the cursor begins with a word that wants a body, perhaps after modifiers."""
         words, first = self.language.words, _FIRST_WORD.match(self.before + self.rest)
         head = _BARE.match(self.before)
         if head and (words.functions | words.classes).intersection(_WORDS.findall(head[0])):
@@ -158,7 +158,7 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Two texts to insert: `text` at the cursor, and `tail` at the offset `at` behind it."""
+    """Two texts to insert: `text` at the cursor, and `tail` at the offset `at` after it."""
 
     text: bytes
     at: int
@@ -169,7 +169,7 @@ class Closing:
 class Repaired:
     """A text after its repair, its tree, and the `changes` that lead back to the text before; `cost` 0 is clean.
 
-    at: the cursor in it. One change is at the cursor, another one ends the line behind the brackets after it.
+    at: the cursor in it. One change is at the cursor, another one ends the line after the brackets after it.
     """
 
     data: bytes
@@ -220,7 +220,7 @@ def _edits(missing: MissingTokens) -> Iterator[tuple[Replacement, ...]]:
 
 
 def insertions(missing: MissingTokens) -> Iterator[Closing]:
-    """Texts to insert at the cursor, and behind brackets there, without touching any other byte; likeliest first.
+    """Texts to insert at the cursor, and after brackets there, without touching any other byte; likeliest first.
 
     1. Texts that go with brackets which an editor has closed on the line.  2. An operand at the cursor, and closers for
     the brackets that lines below do not close.
@@ -272,7 +272,7 @@ def cost_of(tree: Tree) -> int:
 
 
 def _closings(missing: MissingTokens) -> list[Closing]:
-    """Texts at the cursor and behind brackets on its line: editors close `def f(|)`, which gets `: pass` behind it."""
+    """Texts at the cursor and after brackets on its line: editors close `def f(|)`, which gets `: pass` after it."""
     language, data = missing.language, missing.data
     ends = _shut_ends(data, missing.offset, missing.state)
     if not ends or ends[0] > missing.eol:
@@ -287,7 +287,7 @@ def _closings(missing: MissingTokens) -> list[Closing]:
 
 
 def _tails(missing: MissingTokens) -> Iterable[bytes]:
-    """Texts behind brackets that end a line: those of `_ends`, the end of a body, a name behind the type `Map<>`."""
+    """Texts after brackets that end a line: those of `_ends`, the end of a body, a name after the type `Map<>`."""
     words, tails = missing.language.words, list(_ends(missing))
     if missing.is_header:
         tails += [words.headers[-1] + end for end in words.ends if end]
@@ -297,7 +297,7 @@ def _tails(missing: MissingTokens) -> Iterable[bytes]:
 
 
 def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
-    """Return where brackets behind `offset` have closed the statement, and all that they close; empty if none do."""
+    """Return where brackets after `offset` have closed the statement, and all that they close; empty if none do."""
     wanted = [(state.begins, state.string)] if state.string else []
     opened = reversed(list(zip(state.opened, state.brackets, strict=True)))
     wanted += [(at, PAIRS[bytes([bracket])]) for at, bracket in opened]
@@ -367,7 +367,7 @@ def _ends(missing: MissingTokens) -> Iterable[bytes]:
         # The rest of the line may close less than the statement has opened; what the line opens is likely closed in it.
         own = list(takewhile(lambda at: at not in missing.heads, missing.opened))[:MOST_CLOSED]
         here = line_start(missing.data, missing.offset)
-        # Behind a quote the rest of the line is read otherwise.
+        # After a quote the rest of the line is read otherwise.
         opened = takewhile(lambda at: at >= here and missing.data[at : at + 1] in (b"(", b"[", b"{"), own)
         closed = len(unpaired(missing.language, missing.rest).closers)
         balanced = max(sum(1 for _ in opened) - closed, 0)

@@ -24,7 +24,7 @@ class Words:
 
     items: the beginning of a line at column 0 that begins an item of the file; members: of one that begins a part of
     an item; above: of one that belongs to the item below it. labels: a label, which may be less deep than its block.
-    directive: the beginning of a line of its own at any depth, such as a preprocessor's. directives: the words behind
+    directive: the beginning of a line of its own at any depth, such as a preprocessor's. directives: the words after
     that, each with what follows it: the `path` of a file, `code`, or `prose`.
 
     operands: pairs of a pattern of the text before a cursor and the text that may be missing there. ends: the ends of
@@ -66,7 +66,7 @@ class Quotes:
     only where it ends after one character. hole: the beginning of code in it, up to the brace that closes that.
     doubled: its close, or a hole's beginning, written twice is text. begins: a pattern of its beginning, where that is
     not always `open`; the text of a group NAME in it replaces {NAME} in `close`. format: a pattern of the end of a
-    hole's code, behind which text follows up to the brace.
+    hole's code, after which text follows up to the brace.
     """
 
     open: bytes
@@ -103,7 +103,7 @@ class Plain:
 
     brackets: those that are in pairs. tags: a pattern of what begins and ends an element, but for the elements `alone`.
     opens: the end of a line below which an empty block may be. closings: words that close a block. fillers: texts that
-    may complete a line; {0} is a name behind the gap, the first group of `names`. data: its strings are keys and
+    may complete a line; {0} is a name after the gap, the first group of `names`. data: its strings are keys and
     values. twins: quotes around code, which a file has in pairs. begins: what a statement begins with, if a semicolon
     ends each. never: what no code holds.
     """

@@ -221,7 +221,7 @@ def _copy(source: Any, network: Any, scale: float) -> None:
     decoder, encoder = network.model.decoder, network.model.encoder.language_model
     decoder.embed_tokens.weight.copy_(source.model.embed_tokens.weight)
     network.lm_head.weight.copy_(source.lm_head.weight)
-    # The signal of self-conditioning is silent; the norm behind it divides by sqrt(E).
+    # The signal of self-conditioning is silent; the norm after it divides by sqrt(E).
     decoder.self_conditioning.down_proj.weight.zero_()
     width = math.sqrt(source.config.hidden_size)
     decoder.layers[0].layer_scalar.fill_(_ROOT * scale / width)
@@ -252,7 +252,7 @@ def _copy_layer(old: Any, layer: Any, scale: float) -> None:
     power = 2.0 ** -round(math.log2(size) / 2)
     attention.q_norm.weight.fill_(_ROOT * power)
     attention.k_norm.weight.fill_(_ROOT)
-    # The norm of the values divides by sqrt(E), and the norm behind the output does it again.
+    # The norm of the values divides by sqrt(E), and the norm after the output does it again.
     layer.post_attention_layernorm.weight.fill_(_ROOT * _ROOT * scale)
     factors = {"q_proj": 1 / (math.sqrt(size) * power), "k_proj": 1.0, "v_proj": 1.0, "o_proj": 1.0}
     for name, factor in factors.items():

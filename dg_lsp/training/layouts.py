@@ -52,7 +52,7 @@ DRAFTS = (Bucket(4, 512, 0, 64, 0.8), Bucket(2, 1024, 0, 64, 0.2))
 class Batch:
     """B documents of P tokens with K canvases of C slots each.
 
-    tokens: int64 [B, P], bos first, pad behind the end of a short file. canvas: int64 [B, K, C], without noise. free:
+    tokens: int64 [B, P], bos first, pad after the end of a short file. canvas: int64 [B, K, C], without noise. free:
     bool [B, K, C], the slots that noise may replace. starts: int64 [B, K]; canvas k follows tokens[:starts[k]].
     """
 
@@ -155,7 +155,7 @@ def _canvas(
         if (found := _infill(cutter, line, kind, bucket.slots, chance)) is not None:
             return line, found
     line = chance.randrange(begin, end)
-    # A continuation: no anchors; every slot is free, those behind the end of the file included.
+    # A continuation: no anchors; every slot is free, those after the end of the file included.
     return line, (_following(cutter, line, bucket.slots), [True] * bucket.slots)
 
 
@@ -224,7 +224,7 @@ def _text(cutter: Cutter, line: int, stop: int) -> str:
 
 
 def _following(cutter: Cutter, line: int, count: int, last: int | None = None) -> list[int]:
-    """`count` tokens from the start of `line` on, eos behind the end of the file; `last` is the line after the file."""
+    """`count` tokens from the start of `line` on, eos after the end of the file; `last` is the line after the file."""
     stop = int(cutter.corpus.lines[cutter.corpus.last[line] if last is None else last])
     start = int(cutter.corpus.lines[line])
     found: Sequence[int] = cutter.corpus.tokens[start : min(start + count, stop)].tolist()

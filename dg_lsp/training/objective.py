@@ -75,7 +75,7 @@ def losses(network: Any, batch: Batch, noisy: Tensor) -> tuple[Tensor, Tensor]:
 
     Without canvases L_diff is 0, and only the encoder is run.
 
-    1. Encode the clean documents; each canvas is a row of its own behind the keys and values of its document.
+    1. Encode the clean documents; each canvas is a row of its own after the keys and values of its document.
     2. For the first half of the rows run a first denoising pass without gradient, for the self-conditioning signal.
     3. Run the second pass on all rows: the first half with that signal (an anchor's is its own token's embedding), the
     others with zeros.

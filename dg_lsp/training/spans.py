@@ -61,7 +61,7 @@ def _cut(line: str, pieces: Pieces, chance: random.Random) -> int:
 
 
 def _expressions(line: str) -> list[Span]:
-    """The spans in `line` that begin behind a bracket, comma, equals sign or keyword and end with the expression there.
+    """The spans in `line` that begin after a bracket, comma, equals sign or keyword and end with the expression there.
 
     Brackets are matched, quotes are not; a span that is no expression makes a gap, too.
     """

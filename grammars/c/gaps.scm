@@ -16,7 +16,7 @@
 ; A call without its semicolon, and the next line: `f(a)` above `g();` is read as a macro that gives a type.
 ; A field of no type, as far as it is no macro.
 ((field_declaration type: (type_identifier) @refuse !declarator) (#match? @refuse "[a-z]"))
-; A type behind an operator, which takes in the line below.
+; A type after an operator, which takes in the line below.
 ([(init_declarator value: (binary_expression left: (identifier) @refuse))
   (assignment_expression right: (binary_expression left: (identifier) @refuse))]
   (#any-of? @refuse "bool" "char" "const" "double" "enum" "extern" "float" "int" "long" "short" "signed" "static" "struct"

@@ -2,7 +2,7 @@
 ; A capture that begins with an underscore only serves a predicate. No pattern puts a quantifier beside an
 ; anchor, because tree-sitter then matches nodes that are not neighbours.
 
-; Where two patterns match the same function, the one that knows its name counts. What stands behind an arrow has no
+; Where two patterns match the same function, the one that knows its name counts. What stands after an arrow has no
 ; braces and is an expression. An accessor has the name of its property.
 (method_declaration name: (_) @function.name body: (block) @function.body) @function.outer
 (local_function_statement name: (_) @function.name body: (block) @function.body) @function.outer

@@ -1,5 +1,5 @@
 ; Parsed, and refused by CSS: a declaration without its semicolon, which takes in the next one, signs that no value holds,
-; and text behind `!important`.
+; and text after `!important`.
 ([(declaration (plain_value) @refuse) (binary_expression (plain_value) @refuse)]
   (#match? @refuse "^[A-Za-z-]+:") (#not-match? @refuse "^progid:"))
 ((declaration (plain_value) @refuse) (#match? @refuse "[`@]"))

@@ -19,7 +19,7 @@ from dg_lsp.source.language import load_language
 from tests.benchmarks.test_gaps import PYTHON
 
 TEXT = "def f(a):\n    x = g(a, 1)\n    return x\n"
-# `x = g(a, 1)` cut behind the `a`.
+# `x = g(a, 1)` cut after the `a`.
 CUT = Spot(
     id="python-d3-arguments-0",
     language="python",

@@ -647,7 +647,7 @@ def test_nothing_is_tried_again_where_the_first_red_test_is_the_same(tested: Pat
         "Cart.full.limit": "taken back",
         "valid": "partial",
     }
-    # Behind the test of `valid`, which was the first red one, there is one that no stub can make pass.
+    # After the test of `valid`, which was the first red one, there is one that no stub can make pass.
     assert reported.count("trying the other 2 again") == 1
 
 
@@ -893,7 +893,7 @@ OPTION = "--keep-if=touch PWNED; true #.py"
 
 
 def hook() -> list[str]:
-    """The words of the hook for pre-commit, which puts a user's own `args` and then the names of files behind them."""
+    """The words of the hook for pre-commit, which puts a user's own `args` and then the names of files after them."""
     entry = re.search(r"entry: dg-lsp (.*)", (ROOT / ".pre-commit-hooks.yaml").read_text())
     assert entry is not None
     return entry[1].split()

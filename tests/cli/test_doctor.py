@@ -354,7 +354,7 @@ def test_what_was_slow_is_timed_again_the_best_that_fits_first(monkeypatch, tmp_
     note_measured("coder-0.5b", Measured(5.0, 1_000_000_000))
     broken = doctor.check_auto(SETTINGS)
     assert (broken.state, broken.fix) == ("warn", "dg-lsp fetch coder-0.5b --again")
-    # Of those that do not fit none is loaded, nor one that is behind a better one.
+    # Of those that do not fit none is loaded, nor one that is after a better one.
     assert measures == [*2 * ["coder-0.5b", "small"], "coder-0.5b"]
 
 

@@ -379,7 +379,7 @@ def test_write_follows_a_link(tmp_path, file):
 
 @pytest.fixture(params=["file", "folder", "link"])
 def read_only(request, tmp_path, file):
-    """A file that may not be replaced, because of its own mode or its folder's, or behind a link."""
+    """A file that may not be replaced, because of its own mode or its folder's, or after a link."""
     inner = tmp_path / "inner"
     inner.mkdir()
     path = file.rename(inner / "shop.py")

@@ -176,7 +176,7 @@ def test_the_cut_waits_for_the_next_statement() -> None:
     assert PYTHON[found.cut :].startswith(b"        total = 0") and b") -> int:" in found.kept
     near = outline(language, PYTHON[: PYTHON.index(b"        total = 0")], at, 2_000)
     assert near.cut == at and near.kept.endswith(b'"""The area.\n')
-    # A comment is none: behind it an `else` may come.
+    # A comment is none: after it an `else` may come.
     text = b"def f(x):\n    if x:\n        y = [\n            1]\n        # Why.\n    else:\n        z = 2\n"
     found = outline(language, text, text.index(b"            1]"), 200)
     whole = found.kept + text[found.cut :]

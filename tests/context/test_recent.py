@@ -36,7 +36,7 @@ def pieces(documents: Documents) -> list[tuple[str, str]]:
 
 
 def far(documents: Documents, uri: str) -> None:
-    """Put the user's place where nothing is written, behind many lines."""
+    """Put the user's place where nothing is written, after many lines."""
     line = len(TEXT.splitlines())
     documents.change(uri, 2, [(((line, 0), (line, 0)), "\n" * 40)])
     documents.visit(uri, line + 30)

@@ -1,4 +1,4 @@
-"""Retrieved candidates: what follows the same words elsewhere, cut at what stands behind the gap."""
+"""Retrieved candidates: what follows the same words elsewhere, cut at what stands after the gap."""
 
 import time
 from dataclasses import replace

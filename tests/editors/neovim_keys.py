@@ -40,13 +40,13 @@ _OTHERS = (
     "<M-]>",
     "<C-]>",
 )
-_WAITS = (0, 0.06, 0.1, 0.15, 0.25)  # seconds behind the beginning of a target
-_PAUSES = (0, 0, 0, 0.02, 0.05, 0.08, 0.12)  # and behind other keys
+_WAITS = (0, 0.06, 0.1, 0.15, 0.25)  # seconds after the beginning of a target
+_PAUSES = (0, 0, 0, 0.02, 0.05, 0.08, 0.12)  # and after other keys
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The lines of the file, and the keys: each with the seconds to wait behind it."""
+    """The lines of the file, and the keys: each with the seconds to wait after it."""
 
     text: list[str]
     keys: list[tuple[str, float]]
@@ -87,7 +87,7 @@ def _heads(sight: Sight) -> list[str]:
 
 
 def wrong(key: str, before: Sight, after: Sight) -> str:
-    """The complaint about `after`, the editor behind the key `key` pressed at `before`; "" if nothing is."""
+    """The complaint about `after`, the editor after the key `key` pressed at `before`; "" if nothing is."""
     if before.mode != "i" or before.menu:
         # In Normal mode, and in a menu, keys do a lot; but none of them may accept.
         inserted = _inserted(before, after).strip()
@@ -129,7 +129,7 @@ def _wrong_accept(key: str, before: Sight, after: Sight) -> str:
 
 
 def _inserted(before: Sight, after: Sight) -> str:
-    """The text in `after` between the cursor of `before` and the text that was behind it."""
+    """The text in `after` between the cursor of `before` and the text that was after it."""
     if _squeezed("".join(before.lines)) == _squeezed("".join(after.lines)):
         return ""  # at most blanks, such as the indent that Vim takes from an empty line
     row = len(after.lines) - (len(before.lines) - before.row) + 1
@@ -171,7 +171,7 @@ def _key(character: str) -> str:
 
 
 def _plain(ghost: str) -> str:
-    """`ghost` without the count of alternatives behind its first line."""
+    """`ghost` without the count of alternatives after its first line."""
     return re.sub(r" \(\d+/\d+\)", "", ghost)
 
 

@@ -83,7 +83,7 @@ class Sight:
 
     @property
     def behind(self) -> str:
-        """The text behind the cursor in its line."""
+        """The text after the cursor in its line."""
         return self.lines[self.row].encode()[self.col :].decode()
 
     @property

@@ -64,7 +64,7 @@ def stub(language: Language) -> str:
 
 
 def stub_of(language: Language, case: str) -> bytes:
-    """The file of a case with such a function, where emoji and text behind are a comment behind the placeholder."""
+    """The file of a case with such a function, where emoji and text after are a comment after the placeholder."""
     indent = "\t" if case == "tabs" else "    "
     comment = "#" if language.suffix == "py" else "//"
     behind = {"emoji": f"  {comment} {_EMOJI}", "text behind": f"  {comment} not yet"}.get(case, "")
@@ -88,9 +88,9 @@ def statement(language: Language) -> str:
 
 
 def holes(language: Language) -> str:
-    """A function with a placeholder before and behind a line that stays, its third.
+    """A function with a placeholder before and after a line that stays, its third.
 
-    In Rust only behind it: elsewhere a value needs a semicolon, which the scripted engine does not write.
+    In Rust only after it: elsewhere a value needs a semicolon, which the scripted engine does not write.
     """
     end = "" if language.suffix == "py" else ";"
     first = "let early = first;" if language.suffix == "rs" else language.hole

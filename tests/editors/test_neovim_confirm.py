@@ -88,7 +88,7 @@ def editor(shared: Editor) -> Iterator[Editor]:
 
 
 def put(editor: Editor, before: str) -> None:
-    """Put the cursor behind the first `before` of the file."""
+    """Put the cursor after the first `before` of the file."""
     text = WEBLOG[: WEBLOG.index(before) + len(before)]
     editor.rpc.api.win_set_cursor(0, (text.count("\n") + 1, len(text.rpartition("\n")[2].encode())))
 

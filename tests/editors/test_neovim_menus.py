@@ -83,7 +83,7 @@ def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def editor(shared: Editor) -> Editor:
-    """The editor in Insert mode, behind the blanks of the second line."""
+    """The editor in Insert mode, after the blanks of the second line."""
     shared.keys("<Esc>")
     shared.rpc.command("%bwipeout!")
     shared.open("ghost.py")

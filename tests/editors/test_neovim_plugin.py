@@ -32,7 +32,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
 
 @pytest.fixture
 def editor(shared: Editor) -> Editor:
-    """The shared editor in Insert mode, behind the blanks of the second line."""
+    """The shared editor in Insert mode, after the blanks of the second line."""
     shared.keys("<Esc>")
     shared.rpc.command("%bwipeout!")
     shared.rpc.exec_lua("vim.g.dg_lsp = { cmd = { 'sh' }, debounce = 0 }")
@@ -267,7 +267,7 @@ def test_yanked_lines_and_the_place_that_was_left_are_reported(editor: Editor) -
     # Half a line, and of several yanks that come together the last one.
     editor.keys("3Gyw1Gyy3G0vey")
     editor.wait(lambda: yanks() == [(0, 2), (2, 3)], f"reported: {yanks()}")
-    # No lines to look at: deleted ones, those of a yank behind which the text changes, and the black hole's.
+    # No lines to look at: deleted ones, those of a yank after which the text changes, and the black hole's.
     editor.keys('3Gdd"_yy1Gyyp')
     time.sleep(0.4)
     assert yanks() == [(0, 2), (2, 3)]

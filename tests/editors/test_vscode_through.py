@@ -208,7 +208,7 @@ def test_all_that_has_grown_is_taken_by_one_key(code: VSCode) -> None:
     assert code.saved("taken.py").decode() == f"{head}    {text}\n\n\nlimit = 1\n"
 
 
-LAGGING = 700  # ms that the editor is behind its extensions
+LAGGING = 700  # ms by which the editor lags its extensions
 
 
 def test_text_that_grows_while_a_word_is_accepted_stays(code: VSCode) -> None:
@@ -250,7 +250,7 @@ def breaks(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def begin(code: VSCode) -> None:
-    """Type the blank behind which text is shown, once more if it was too late for the deadline of the server."""
+    """Type the blank after which text is shown, once more if it was too late for the deadline of the server."""
     for _ in range(ATTEMPTS):
         code.ask("play", keys=[(" ", 0)])
         try:

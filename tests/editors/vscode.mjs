@@ -73,7 +73,7 @@ function watchScreen() {
       for (const span of line.querySelectorAll(":scope > span > span")) {
         whole += text(span);
         if (isGhost(span)) {
-          // Ghost text is at the cursor, or behind blanks at the cursor that are part of it.
+          // Ghost text is at the cursor, or after blanks at the cursor that are part of it.
           const { left, width } = span.getBoundingClientRect();
           const away = cursor ? Math.round((left - cursor.left) / (width / text(span).length)) : 0;
           if (!ghost) seen.misplaced = away < 0 || (away > 0 && before.slice(-away).trim() !== "");
@@ -361,7 +361,7 @@ class Session {
     await keyboard.press("End");
   }
 
-  // Press keys, and wait some milliseconds behind each: all that was to be seen meanwhile. No more of them are pressed
+  // Press keys, and wait some milliseconds after each: all that was to be seen meanwhile. No more of them are pressed
   // once one of the rows is `done`.
   async play({ keys, done }) {
     const { keyboard } = this.page;

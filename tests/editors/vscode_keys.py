@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 TEXT = "def add(first, second):\n    \n    return first\n"
-ROW = 1  # where each script types; it begins behind the four blanks
+ROW = 1  # where each script types; it begins after the four blanks
 
 # What the scripted engine answers, and the words in sight, to which half a word may be completed.
 WORDS = {
@@ -30,7 +30,7 @@ _DRAWN = 2  # frames until a key is on the screen: one in which it is handled, a
 
 @dataclass(frozen=True, slots=True, order=True)
 class State:
-    """A possible state of the row: the text before and behind the cursor.
+    """A possible state of the row: the text before and after the cursor.
 
     unseen: how many Tabs took ghost text on the way here that was not yet on the screen.
     """
@@ -59,7 +59,7 @@ class Verdict:
 
 
 def script(seed: int, answer: int) -> list[tuple[str, int]]:
-    """25 keys, each with the milliseconds to wait behind it: on every fourth for ghost text, which takes `answer`."""
+    """25 keys, each with the milliseconds to wait after it: on every fourth for ghost text, which takes `answer`."""
     chance = random.Random(seed)
     return [
         (chance.choice(_KEYS), answer if chance.random() < 0.25 else chance.choice(_WAITS)) for _ in range(25)
@@ -69,7 +69,7 @@ def script(seed: int, answer: int) -> list[tuple[str, int]]:
 def completes(before: str, ghost: str, sight: Iterable[str] = ()) -> bool:
     """Return whether ghost text makes a known word, or one in `sight`, of the letters before it.
 
-    Example: `ne` behind `total = No`; a call's brackets may stand behind the word.
+    Example: `ne` after `total = No`; a call's brackets may stand after the word.
     """
     made = _word(before) + ghost.removesuffix("()")
     return made in WORDS or made in sight
@@ -131,7 +131,7 @@ def _is_old(events: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _agrees(look: Mapping[str, Any], state: State) -> bool:
-    """Return whether the screen shows the text of `state`, and ghost text only at its cursor or behind blanks there."""
+    """Return whether the screen shows the text of `state`, and ghost text only at its cursor or after blanks there."""
     rows = TEXT.split("\n")
     rows[ROW] = state.before + state.behind
     if look["rows"] != rows:

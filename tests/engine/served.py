@@ -51,7 +51,7 @@ def with_engine(make: Callable[[], E], work: Callable[[E], Awaitable[None]]) -> 
 
 
 async def answer_of(engine: Any, request: Infill) -> Fill:
-    """Return the Fill of `request`, which comes behind any number of Drafts."""
+    """Return the Fill of `request`, which comes after any number of Drafts."""
     events = [event async for event in engine.infill(request)]
     assert isinstance(events[-1], Fill) and all(isinstance(e, Draft) for e in events[:-1])
     return events[-1]

@@ -347,7 +347,7 @@ def test_the_rest_of_a_prompt_is_read_in_a_pause_and_a_request_ends_that(
 
     async def whole() -> None:
         await asked("a")
-        # The pause behind `a` has begun, and the next request comes before it is over, however slow the machine is.
+        # The pause after `a` has begun, and the next request comes before it is over, however slow the machine is.
         reading = engine._reading
         assert reading is not None
         await asyncio.sleep(0)

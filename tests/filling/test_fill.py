@@ -179,7 +179,7 @@ def test_several_gaps_without_any_fill_are_no_edit() -> None:
 @pytest.mark.parametrize("language", ["python", "typescript"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_shape_of_a_file_takes_long_to_fill(shape: str, language: str) -> None:
-    """Law 11 behind the gap: what is asked of the project, fitted and checked is bounded, too."""
+    """Law 11 after the gap: what is asked of the project, fitted and checked is bounded, too."""
     doc = Document("file:///shape", language, 1, SHAPES[shape])
     engine = ScriptedEngine(Fill("None"))
     for at in (len(doc.data), len(doc.data) // 2):

@@ -1,4 +1,4 @@
-"""Brackets that stand behind the gap are never closed again, however broken the text is."""
+"""Brackets that stand after the gap are never closed again, however broken the text is."""
 
 import pytest
 

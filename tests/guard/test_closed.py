@@ -356,7 +356,7 @@ def test_what_the_editor_has_closed_does_not_forbid_the_fill(line: Line) -> None
 
 @pytest.mark.parametrize("line", LINES, ids=str)
 def test_no_bracket_stands_twice(line: Line) -> None:
-    # Behind a brace another one may be opened by right.
+    # After a brace another one may be opened by right.
     for end in ("", ":", ";", *((" {",) if "}" not in line.closers else ())):
         shown = filled(line, line.closers, line.missing + line.closers + end)[1]
         assert shown == line.typed + line.missing + line.closers
@@ -475,7 +475,7 @@ HALF = [
     ("cpp", "cout << (b.type() == json:", ":value_t::text", ")"),
     ("go", 'files := []T{{"a", []by', "te(b)", "}}"),
     ("java", "f(", "(byte)(1 | ((a >>> 8) & 2))", ")"),
-    # Behind these a repair puts more than brackets.
+    # After these a repair puts more than brackets.
     ("java", "f(a, (byte) 0x", "7f", ");"),
     ("java", "f(new Ac", "tion()", ");"),
     ("java", 'f("a\\', "n", '");'),
@@ -722,7 +722,7 @@ def test_a_header_of_a_loop_needs_its_three_parts(language: str, typed: str, tex
         assert filled(line, ") {", "i")[1].startswith("<")
 
 
-# A cast that awaits its operand, which comes behind the bracket.
+# A cast that awaits its operand, which comes after the bracket.
 CASTS = [
     ("java", "byte[] b = { (by", "te", ")}"),
     ("java", "x = g(a, (by", "te", "))"),

@@ -91,7 +91,7 @@ def test_what_parsed_before_parses_afterwards(language: str, source: str, fill: 
 
 
 def test_what_only_python_itself_refuses_is_refused() -> None:
-    # The grammar takes an argument without a name behind one with a name; ast does not.
+    # The grammar takes an argument without a name after one with a name; ast does not.
     assert "positional argument" in harm("python", "f(a=1, |)\n", "b", "arguments")
     assert harm("python", "f(a=1, |)\n", "b=2", "arguments") == ""
 

@@ -1,4 +1,4 @@
-"""Where a fill breaks: never after nothing, never before the damage, mostly a few tokens behind it."""
+"""Where a fill breaks: never after nothing, never before the damage, mostly a few tokens after it."""
 
 import re
 

@@ -20,7 +20,7 @@ def of(sides: tuple[str, str], language: str, kind: Any = "rest_of_line") -> Inf
     return Infill(*sides, language, kind, indent="    ")
 
 
-# A fill with `|` behind what is sure of it, and what is left.
+# A fill with `|` after what is sure of it, and what is left.
 CASES = {
     "a word that is cut goes": (of(LINE, "python"), "first.tot|al(rest)", "first"),
     "a whole word stays": (of(LINE, "python"), "first.total|(rest)", "first.total"),

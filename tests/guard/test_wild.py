@@ -76,7 +76,7 @@ def test_so_it_is_with_parts_of_a_statement(name: str, place: str) -> None:
     assert let_through(wild, line, bad) == []
 
 
-# Behind a result that nothing ends, above a body's end.
+# After a result that nothing ends, above a body's end.
 ENDLESS = {
     "csharp": "class A {\n    int F(A? a) {\n        @\n        return g(a)\n    ¦}\n}\n",
     "java": "class A {\n    int f(int a) {\n        @\n        return g(a)\n    ¦}\n}\n",
@@ -119,7 +119,7 @@ def test_a_fill_that_makes_the_file_sound_may_close_what_is_open_there() -> None
     assert not load_language("c").parse(apply_edit(document, edit).data).root_node.has_error
 
 
-# A parser that recovers finds other errors behind other text in the string.
+# A parser that recovers finds other errors after other text in the string.
 STRANDED = """\
     protected void engineInit(AlgorithmParameterSpec paramSpec)
         throws InvalidParameterSpecException {

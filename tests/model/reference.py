@@ -117,7 +117,7 @@ def generated(network: Any, case: Case) -> Outcome:
 
     Open canvases of one row are one call of `generate`. It takes a starting canvas for the first one only, and gives
     each row a text of its own; so otherwise each canvas is a call that goes on from the cache and the random numbers of
-    the one before, behind the first row of it.
+    the one before, after the first row of it.
     """
     tokens = torch.tensor([case.prompt] * case.rows)
     torch.manual_seed(case.seed)

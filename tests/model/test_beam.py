@@ -97,7 +97,7 @@ def test_what_texts_begin_with_in_common_is_read_once(monkeypatch: pytest.Monkey
     with torch.inference_mode():
         first, second, third = tree.read([[3, 4, 5], [3, 4, 6, 7], [3, 8]])
         fourth = tree.read([[9], [9], [9]])
-    # 3 of all, 4 of two, and 5, 6, 7 and 8; then 9 behind three texts that differ.
+    # 3 of all, 4 of two, and 5, 6, 7 and 8; then 9 after three texts that differ.
     assert read == [6, 3]
     assert torch.equal(first[:2], second[:2]) and torch.equal(first[:1], third[:1])
     assert [len(states) for states in (first, second, third, *fourth)] == [3, 4, 2, 1, 1, 1]
@@ -354,7 +354,7 @@ def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pyt
     _, fills = lines(model, BODY)
     found = [fill.text for fill in fills if fill.text in means]
     assert found[0] == max(means, key=lambda text: means[text])
-    # Behind it come the others in their order.
+    # After it come the others in their order.
     assert means[found[0]] >= means[found[1]] >= means[found[2]]
 
 
@@ -404,7 +404,7 @@ def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest
     assert len(several) >= len(drafts)
     monkeypatch.setattr(body_source, "flaws_of", lambda _: lambda text: int(text != fills[-1].text))
     assert lines(model, BODY)[1] == [fills[-1], *fills[:-1]]
-    # What cannot be shown stays behind, whatever else it is.
+    # What cannot be shown stays after, whatever else it is.
     refused = fills[-1].text
     monkeypatch.setattr(body_source, "_fill_of", lambda _, text: Fill(text, refusal="no" * (text == refused)))
     assert [fill.text for fill in lines(model, BODY)[1] if fill.refusal] == [refused]

@@ -1,4 +1,4 @@
-"""Causal networks as they are: what they read behind a cache is what transformers' own pass reads."""
+"""Causal networks as they are: what they read after a cache is what transformers' own pass reads."""
 
 import gc
 import json

@@ -142,7 +142,7 @@ def test_a_chat_checkpoint_fills_with_its_frame_on_the_canvas(talker: Path) -> N
     model = load_checkpoint(str(talker), "cpu")
     assert model.style == "chat"
     prefix, seam = tokenise(model, REQUEST)
-    # This tokenizer has a token of a line end and the indentation behind it, which is read with the gap's line.
+    # This tokenizer has a token of a line end and the indentation after it, which is read with the gap's line.
     text = model.tokenizer.decode([*prefix, *seam.head], skip_special_tokens=False)
     assert text.endswith("<channel|>```python\n" + REQUEST.prefix)
     assert "return" not in model.tokenizer.decode(list(prefix))[-10:]

@@ -276,7 +276,7 @@ def ends_of(model: Checkpoint) -> list[int]:
 
 @torch.inference_mode()
 def nats_of(model: Checkpoint, known: Sequence[int], text: Sequence[int]) -> tuple[float, float]:
-    """-log p of the tokens `text` behind `known`, and of their end, by a whole pass."""
+    """-log p of the tokens `text` after `known`, and of their end, by a whole pass."""
     logits = model.network.network(torch.tensor([[*known, *text]])).logits[0].float().log_softmax(-1)
     gap = -sum(float(logits[len(known) - 1 + n, token]) for n, token in enumerate(text))
     return gap, -float(logits[-1, ends_of(model)].logsumexp(0))
@@ -305,8 +305,8 @@ def test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end(
 class Knowing:
     """A Reader that knows how a text goes on: behind the tokens of `whole` it is sure of the next one.
 
-    It holds the next one of `other` for possible, too. Behind any other token it ends the gap. encoded: how many tokens
-    went into a cache; passes: how often texts behind it were read.
+    It holds the next one of `other` for possible, too. After any other token it ends the gap. encoded: how many tokens
+    went into a cache; passes: how often texts after it were read.
     """
 
     chunk = CHUNK
@@ -452,7 +452,7 @@ def test_a_single_row_of_a_body_is_written_once(knowing: Checkpoint, monkeypatch
 
 
 def test_the_blank_before_the_gap_belongs_to_its_first_token(knowing: Checkpoint) -> None:
-    """`return ` and `r`: the network was trained on the token ` r`, which it cannot write behind a blank."""
+    """`return ` and `r`: the network was trained on the token ` r`, which it cannot write after a blank."""
     request = REQUEST
     tokens, seam = tokenise(knowing, request)
     whole = (*tokens, *knowing.encode(as_text(knowing.tokenizer, seam.head) + "r * r"))

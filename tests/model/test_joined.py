@@ -46,7 +46,7 @@ def both(
 
 
 def read(network: Causal, prefix: int, pieces: list[list[int]]) -> Any:
-    """The logits of `pieces`, read one after another behind the first tokens."""
+    """The logits of `pieces`, read one after another after the first tokens."""
     cache = PrefixCache(network.text_config)
     list(extend_to(network, cache, TOKENS[:prefix]))
     texts = Tree(network, cache, prefix)

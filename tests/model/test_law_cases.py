@@ -115,7 +115,7 @@ def keeps_anchors(canvas: Canvas, step: Step) -> bool:
 
 @torch.inference_mode()
 def error_of_reuse(network: Any, rng: random.Random) -> float:
-    """Largest difference between logits behind a reused prefix and behind a fresh one.
+    """Largest difference between logits after a reused prefix and after a fresh one.
 
     The reused one is cut at the first token that differs; in bf16, where only equal chunks are rounded alike, at a
     border of chunks.
@@ -134,7 +134,7 @@ def error_of_reuse(network: Any, rng: random.Random) -> float:
 
 
 def repeats(network: Any, case: Case, rng: random.Random) -> bool:
-    """Whether the first canvas settles alike to the last bit behind a fresh prefix and behind one used before."""
+    """Whether the first canvas settles alike to the last bit after a fresh prefix and after one used before."""
     old, tokens = two_versions(rng)
     used, fresh = prefix(network, old), prefix(network, tokens)
     list(extend_to(network, used, tokens))

@@ -29,7 +29,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @torch.inference_mode()
 def run(network: Any) -> tuple[torch.Tensor, list[Step]]:
-    """Logits of the first step behind a prefix of two chunks, and three steps with self-conditioning."""
+    """Logits of the first step after a prefix of two chunks, and three steps with self-conditioning."""
     cache = PrefixCache(network.config.text_config)
     vocabulary = network.config.text_config.vocab_size
     list(extend_to(network, cache, [7 * i % vocabulary for i in range(CHUNK + 40)]))

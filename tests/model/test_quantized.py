@@ -168,7 +168,7 @@ def test_a_quantised_network_is_as_exact_as_bf16_and_encoder_and_decoder_share_i
         network(decoder_input_ids=canvas, past_key_values=encoded(network, tokens)).logits.float()
         for network in (packed, plain, reference)
     )
-    # As exact as plain products in bf16 of the very same values, which round before and behind each of them as well.
+    # As exact as plain products in bf16 of the very same values, which round before and after each of them as well.
     assert (found - wanted).abs().mean() < 1.2 * (bf16 - wanted).abs().mean() < 0.1 * wanted.abs().mean()
 
 

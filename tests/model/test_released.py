@@ -54,5 +54,5 @@ def test_a_checkpoint_without_our_own_file_is_used_as_it_describes_itself(
     events = list(infill(model, PrefixCache(model.network.config.text_config), REQUEST))
     drafts = [event for event in events if isinstance(event, Draft) and event.runs]
     assert isinstance(events[-1], Fill) and drafts
-    # The canvas is drawn as text, so it holds the file's end and, behind it, the end of the turn.
+    # The canvas is drawn as text, so it holds the file's end and, after it, the end of the turn.
     assert "return 2 * b" in "".join(run.text for run in drafts[0].runs)

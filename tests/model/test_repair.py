@@ -218,7 +218,7 @@ def test_a_second_break_is_mended_after_the_first(model: Checkpoint, monkeypatch
 def test_what_would_cut_off_its_own_end_is_refused(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A span that leaves the body ends the fill: what stood behind it would be lost, an anchor."""
+    """A span that leaves the body ends the fill: what stood after it would be lost, an anchor."""
     text = "a = 1 1\n    return a"
     writer = Writer(model, "a = 1\nb = 2")
     write_with(monkeypatch, writer)

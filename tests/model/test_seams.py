@@ -39,7 +39,7 @@ def test_only_the_networks_and_the_training_know_what_is_inside_a_network() -> N
 
 
 class Alphabet:
-    """A toy network: the token behind each one is the next one of `order`, however long the text is."""
+    """A toy network: the token after each one is the next one of `order`, however long the text is."""
 
     device = torch.device("cpu")
 

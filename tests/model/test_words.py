@@ -43,7 +43,7 @@ def ranked(model: Checkpoint, asked: Infill) -> list[str]:
 def behind(
     monkeypatch: pytest.MonkeyPatch, text: str, refusal: str = "", chance: float | None = None
 ) -> list[Infill]:
-    """Let every line behind a word be filled with `text`; the requests for that."""
+    """Let every line after a word be filled with `text`; the requests for that."""
     asked: list[Infill] = []
 
     def infill(_model: Any, _cache: Any, request: Infill) -> Any:
@@ -118,7 +118,7 @@ def test_the_likelier_of_the_word_alone_and_with_the_rest_is_taken(
         told = [[score] for score in scores]
         monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_, told=told: told)
         assert run(model, request("rst")).text == chosen
-    # Behind a word that is complete the rest is all there is to offer.
+    # After a word that is complete the rest is all there is to offer.
     monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_: [[1.0], [2.0]])
     assert run(model, request("")).text == " + 1"
 
@@ -149,7 +149,7 @@ def test_an_unsure_rest_does_not_spoil_a_sure_word(
     behind(monkeypatch, " + 1", chance=words.LEAST / 2)
     fill = run(model, request("rst"))
     assert (fill.text, fill.chance, fill.source) == ("rst", words.KNOWN, "retrieved")
-    # Behind a word that is complete it is all there is to offer, at its own chance.
+    # After a word that is complete it is all there is to offer, at its own chance.
     fill = run(model, request(""))
     assert fill.text == " + 1" and fill.chance == pytest.approx(words.KNOWN * words.LEAST / 2)
 

@@ -82,7 +82,7 @@ def scaled_network(config: DiffusionGemmaConfig) -> Any:
 
 
 def canvas_logits(network: Any) -> Tensor:
-    """The logits in fp32 of a canvas behind a prefix longer than the window, from encoder and decoder."""
+    """The logits in fp32 of a canvas after a prefix longer than the window, from encoder and decoder."""
     cache = encoded(network, list(range(40)))
     logits: Tensor = network(decoder_input_ids=torch.arange(16)[None], past_key_values=cache).logits
     return logits.float()

@@ -17,7 +17,7 @@ from tests.robustness.window import Window
 
 URI = "file:///w/a.py"
 HEALED = 30.0  # seconds
-_FILL = 0.6  # seconds; the fault comes at any moment of a fill, and a little before or behind it
+_FILL = 0.6  # seconds; the fault comes at any moment of a fill, and a little before or after it
 _EVERYTHING = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 _STOPPED = 60.0  # seconds that an engine has to end itself, on a busy machine
 _FRESH = itertools.count()

@@ -65,7 +65,7 @@ def keys(old: str, new: str) -> Iterator[Key]:
 
 
 def marked(text: str, words: frozenset[str], mark: str) -> str:
-    """`text` with `mark` behind each of `words`, so that one sees where a piece of it comes from."""
+    """`text` with `mark` after each of `words`, so that one sees where a piece of it comes from."""
     return _WORD.sub(lambda found: found[0] + (mark if found[0] in words else ""), text)
 
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"\w+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that the user does `after` seconds behind the step before; the editor asks for ghost text behind it.
+    """Something that the user does `after` seconds after the step before; the editor asks for ghost text after it.
 
     uri: the document. start, end, text: offsets in characters and what replaces the text there; nothing if they are
     equal and it is empty, so that the cursor is put there. line: the number of the line that is being written, and
@@ -77,7 +77,7 @@ class Session:
             rest = rest[1:]
 
     def _mistype(self, rest: str) -> Iterator[Step]:
-        """Type a wrong letter, and sometimes some more behind it, and erase them."""
+        """Type a wrong letter, and sometimes some more after it, and erase them."""
         wrong = "q" + rest[: self._chance.choice((0, 0, 0, 3))]
         for letter in wrong:
             yield self._type(letter, self._key())

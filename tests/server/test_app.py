@@ -307,7 +307,7 @@ def test_typing_what_was_offered_needs_no_engine(start: Start, runtime: Path) ->
         (item,) = ghost(wire, f"t{number}", end)
         assert item == {"insertText": rest, "range": {"start": end, "end": end}}
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 1
-    # Behind a fill that was taken whole nobody wants more, unless they ask.
+    # After a fill that was taken whole nobody wants more, unless they ask.
     wire.send(changed(8, TEXT.replace("x = ", "x = None")))
     taken = {"line": 4, "character": 8}
     assert ghost(wire, "taken", taken) == []
@@ -325,7 +325,7 @@ def typed(version: int, character: int, text: str) -> dict[str, Any]:
 
 
 def begun(wire: Wire) -> None:
-    """Ask for ghost text behind `x = `, until the engine works on it."""
+    """Ask for ghost text after `x = `, until the engine works on it."""
     wire.send(request("first", "textDocument/inlineCompletion", inline(AT_X)))
     wait_for_steps(wire)
 
@@ -388,7 +388,7 @@ def test_a_cancel_ends_a_fill_that_has_gone_on_while_a_word_was_typed(start: Sta
 
 
 def accept(wire: Wire) -> None:
-    """Take the ghost text behind `x = ` over, and wait until the engine works ahead."""
+    """Take the ghost text after `x = ` over, and wait until the engine works ahead."""
     assert ghost(wire, "shown", AT_X)
     wire.send(changed(2, TEXT.replace("x = ", "x = None")))
     assert ghost(wire, "behind", {**AT_X, "character": 8}) == []
@@ -403,7 +403,7 @@ def test_behind_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> N
     (item,) = ghost(wire, "next", {"line": 5, "character": 0})
     assert item["insertText"] == "None"
     assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
-    # The line behind that is not begun before this one is accepted.
+    # The line after that is not begun before this one is accepted.
     time.sleep(0.3)
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready"
 

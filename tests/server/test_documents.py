@@ -28,7 +28,7 @@ from tests.server.splice import (
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 URI = "file:///c%3A/m.py"
-# A place by two numbers, modulo the lines that there are and the columns of the line and a few behind its end.
+# A place by two numbers, modulo the lines that there are and the columns of the line and a few after its end.
 PLACES = st.tuples(st.integers(0, 30), st.integers(0, 60))
 SHORT = st.lists(st.sampled_from(PIECES), max_size=5).map(lambda pieces: json_text("".join(pieces)))
 LONG = st.lists(st.sampled_from(PIECES), max_size=40).map(lambda pieces: json_text("".join(pieces)))

@@ -80,7 +80,7 @@ def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() ->
     text = b"y = 1\nx = fo"
     span = types.Range(types.Position(1, 4), types.Position(1, 6))
     selected = types.SelectedCompletionInfo(range=span, text="foo")
-    # The edit begins behind the entry, at its start, or lines before it.
+    # The edit begins after the entry, at its start, or lines before it.
     for edit in (Edit(13, 13, "()"), Edit(10, 13, "foo()"), Edit(0, 13, "y = 1\nx = foo()")):
         session = _Session(edit)
         session.offers.edits_at = lambda *_, edit=edit: [edit, edit]  # type: ignore[method-assign]

@@ -46,7 +46,7 @@ class Person:
 
     @property
     def rest(self) -> str:
-        """What is shown behind the cursor; nothing once a letter is gone that was there when it was offered."""
+        """What is shown after the cursor; nothing once a letter is gone that was there when it was offered."""
         agrees = self.offer.startswith(self.typed) and len(self.typed) >= self.base
         return self.offer[len(self.typed) :] if agrees else ""
 
@@ -62,7 +62,7 @@ class Person:
         items = ghost(self.wire, name, self.place)
         text = items[0]["insertText"] if items else ""
         if self.erased and not text:
-            return  # the server is silent behind an erasing key, and the text that is shown stays
+            return  # the server is silent after an erasing key, and the text that is shown stays
         if not text.startswith(before):
             self.wrong.append(f"behind {self.typed!r}: {before!r} became {text!r}")
         self.grown += bool(before) and len(text) > len(before)

@@ -1,6 +1,6 @@
 """Law 12 in random sessions: of all bytes that an engine gets, none are of a text that may not leave.
 
-Each session plants words: in files that the user, the workspace or git excludes, behind links, in cells of an excluded
+Each session plants words: in files that the user, the workspace or git excludes, after links, in cells of an excluded
 notebook, in views, in text that is removed, in names of files. Beside that zero stands the share of requests about
 plain files that get a fill, which is what it is where nothing is planted. LAW12_SESSIONS=2000 runs as many.
 """

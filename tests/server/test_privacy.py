@@ -55,7 +55,7 @@ class Window:
         self.session.closed(uri)
 
     async def sent(self, path: Path) -> list[str]:
-        """The candidates in a request for a gap behind `x = load(` in the open document `path`."""
+        """The candidates in a request for a gap after `x = load(` in the open document `path`."""
         document = self.workspace.document(path.as_uri())
         gap = find_gap(document, 9)
         await self.session.fill(document, gap, self.workspace.settings, FillOptions(priority="fill"))

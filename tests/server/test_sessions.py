@@ -94,7 +94,7 @@ class Always(Trigger):
 
 
 class Anew(Ahead):
-    """Begins a new fill behind each key."""
+    """Begins a new fill after each key."""
 
     def is_for(self, document: Document) -> bool:
         return False
@@ -136,7 +136,7 @@ class Player:
         for step, following in pairwise([*steps, Step(0.0, "", 0, 0, "")]):
             await asyncio.sleep(step.after)
             self.look(step)
-            # Behind a change the server knows by itself what nobody waits for.
+            # After a change the server knows by itself what nobody waits for.
             if asking and not step.text:
                 asking.cancel()
             self.asked += 1

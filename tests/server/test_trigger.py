@@ -25,7 +25,7 @@ Place = tuple[int, int]
 
 
 class Typist:
-    """Somebody who types at `at` in an editor; each action returns why nothing is offered behind it, or ""."""
+    """Somebody who types at `at` in an editor; each action returns why nothing is offered after it, or ""."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -34,7 +34,7 @@ class Typist:
             self.documents.open(uri, "python", 1, TEXT)
 
     def change(self, *changes: tuple[Place, Place, str], offered: tuple[str, ...] = ()) -> str:
-        """Replace texts in one notification, and go behind the last of them."""
+        """Replace texts in one notification, and go after the last of them."""
         edits = [((start, end), text) for start, end, text in changes]
         self.documents.change(URI, 2, edits)
         self.trigger.changed(URI, edits, self.documents, offered)
@@ -44,7 +44,7 @@ class Typist:
         return self.ask()
 
     def type(self, text: str) -> str:
-        """Type a text key by key; why nothing is offered behind the last one."""
+        """Type a text key by key; why nothing is offered after the last one."""
         return [self.change((self.at, self.at, key)) for key in text][-1]
 
     def paste(self, text: str, **how: Any) -> str:
@@ -61,7 +61,7 @@ class Typist:
         return self.trigger.silence(Snapshot(document, Settings()), cursor)
 
     def pauses(self, text: str, pace: float) -> list[float]:
-        """Type a text, `pace` seconds a key, and ask behind each; the seconds that the requests wait."""
+        """Type a text, `pace` seconds a key, and ask after each; the seconds that the requests wait."""
         found = []
         for key in text:
             self.now += pace
@@ -79,7 +79,7 @@ def test_within_a_word_a_request_waits_a_little_longer_than_the_next_key_takes()
     assert typist.pauses("+ abc", 0.1) == [0.0] * 4 + [0.15]
     assert typist.pauses(" size", 0.1) == [0.0, 0.0, 0.15, 0.15, 0.15]
     assert typist.pauses(" size", 0.3)[-1] <= 0.3
-    # A break is no pace, and behind a move nothing is known.
+    # A break is no pace, and after a move nothing is known.
     assert typist.pauses("s", 60.0)[-1] <= 0.3
     typist.at = AWAY
     assert typist.pauses("23", 0.1) == [0.0, 0.0]
@@ -111,7 +111,7 @@ def test_a_deletion_is_silence_until_something_is_typed_unless_something_must_fo
     typist.type("+ x")
     assert "deleted" in typist.change(((2, 12), (2, 21), ""))
     assert not typist.type("m")
-    # Behind an opening bracket one more key is not awaited, nor in a new line.
+    # After an opening bracket one more key is not awaited, nor in a new line.
     assert not typist.change(((1, 16), (1, 21), ""))
     assert not typist.change(((1, 4), (1, 17), ""))
 
@@ -224,7 +224,7 @@ def test_silence_asks_no_engine_and_has_its_reason_in_the_status() -> None:
         assert await asked((2, 21), 2) == 0
         assert context.board.last is not None and "erased" in context.board.last.why
         assert not engine.requests
-        # Behind `=` there is a text.
+        # After `=` there is a text.
         assert await asked((4, 4), 2) == 1 and len(engine.requests) == 1
 
     asyncio.run(work())

@@ -1,6 +1,6 @@
 """The processor time that next edits cost while one types in a file of more than 2,000 lines.
 
-It is that of a server which is asked behind each key, less that of one which is not.
+It is that of a server which is asked after each key, less that of one which is not.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from tests.server.wire import Wire, notification, request
 
 URI = "file:///w/long.py"
 LONG = inspect.getsource(argparse)
-LINE = LONG.count("\n") + 3  # where is typed, behind the end
+LINE = LONG.count("\n") + 3  # where is typed, after the end
 # What is typed there, and as the new name of a parameter.
 TYPED = (
     "def narrow(width, height):\n"
@@ -44,7 +44,7 @@ class Typist:
         return float(times.user + times.system)
 
     def put(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
-        """Make a change, and ask for the next edit behind it; the next change comes at a typist's pace."""
+        """Make a change, and ask for the next edit after it; the next change comes at a typist's pace."""
         self.version += 1
         span = [{"line": line, "character": column} for line, column in (start, end)]
         change = {"range": {"start": span[0], "end": span[1]}, "text": text}

@@ -69,7 +69,7 @@ def show(context: Context, text: str, chance: float | None = None) -> None:
 
 
 def holds(context: Context, behind: str, version: int = 2) -> None:
-    """Let `behind` be the text behind `x = `."""
+    """Let `behind` be the text after `x = `."""
     context.workspace.documents.change(URI, version, [(None, TEXT[:AT] + behind + "\n")])
 
 

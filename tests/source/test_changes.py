@@ -22,7 +22,7 @@ class Marked:
         self.changes = self.changes.then(start, end, start + typed)
 
     def expected(self, offset: int) -> tuple[int, int] | None:
-        """Before and behind what was put in at an old offset; None where neither neighbour is left."""
+        """Before and after what was put in at an old offset; None where neither neighbour is left."""
         left = -1 if offset == 0 else self.place(self.old[offset - 1])
         right = len(self.now) if offset == len(self.old) else self.place(self.old[offset])
         if left is None:

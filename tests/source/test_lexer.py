@@ -16,7 +16,7 @@ from dg_lsp.source.language import known_languages, load_language
 from dg_lsp.source.lexer import tokens
 from tests.source.fixtures import fixtures
 
-# One line each: the cursor is at `¦`, behind `c` in code, `s` in strings and text, `#` in comments.
+# One line each: the cursor is at `¦`, after `c` in code, `s` in strings and text, `#` in comments.
 PYTHON = r"""
 c s = f"{x.na¦}"
 c s = f"{x:{wid¦}}"

@@ -94,7 +94,7 @@ def test_the_encoder_and_a_canvas_of_one_slot_give_the_logits_of_the_source(name
     scale = wanted.abs().max()
     found, _ = read(network, ids)
     assert float((found - wanted).abs().max() / scale) < 1e-4
-    # A canvas of one slot behind 39 tokens sees what the source sees at the 40th.
+    # A canvas of one slot after 39 tokens sees what the source sees at the 40th.
     _, cache = read(network, ids[:, :39])
     slot = network(decoder_input_ids=ids[:, 39:], past_key_values=cache).logits[:, 0]
     assert float((slot - wanted[:, 39]).abs().max() / scale) < 1e-4

@@ -32,7 +32,7 @@ it ends: what it writes there parses, and is not what the function does.
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A gap cut out of the file: the text before it, in it and behind it."""
+    """A gap cut out of the file: the text before it, in it and after it."""
 
     before: str
     was: str

@@ -1,1 +1,1 @@
-"""Networks: the seam that a network is used through, and the networks behind it."""
+"""Networks: the seam that a network is used through, and the networks after it."""

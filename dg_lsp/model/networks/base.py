@@ -43,7 +43,7 @@ class Network(Protocol):
 
 @runtime_checkable
 class Reader(Network, Protocol):
-    """A network that reads texts behind a prefix from left to right."""
+    """A network that reads texts after a prefix from left to right."""
 
     def read(
         self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
@@ -56,13 +56,13 @@ class Reader(Network, Protocol):
         ...
 
     def logits(self, states: Tensor) -> Tensor:
-        """Return the logits in fp32 of the token behind each state: [..., hidden] -> [..., vocabulary]."""
+        """Return the logits in fp32 of the token after each state: [..., hidden] -> [..., vocabulary]."""
         ...
 
 
 @runtime_checkable
 class Denoiser(Network, Protocol):
-    """A network that denoises canvases behind a prefix."""
+    """A network that denoises canvases after a prefix."""
 
     def denoise(
         self, cache: Cache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None

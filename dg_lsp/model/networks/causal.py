@@ -53,7 +53,7 @@ class Causal(torch.nn.Module):
     def encode(self, cache: Cache, tokens: Sequence[int]) -> Iterator[None]:
         """Append the keys and values of `tokens` to the layers of `cache`.
 
-        Yields between layers, of a chunk behind each, of few tokens behind as many as take as long as one of CHUNK. The
+        Yields between layers, of a chunk after each, of few tokens after as many as take as long as one of CHUNK. The
         model of transformers, which computes the same, cannot be left there.
         """
         model, windows = self.network.model, windows_of(self.text_config)
@@ -177,7 +177,7 @@ def keeps_text(tokenizer: Tokenizer) -> bool:
 
 
 def ends_of(tokenizer: Tokenizer, config: Any) -> tuple[int, int]:
-    """The ids of the tokens before and behind a file: the end of a text, where the tokenizer has one."""
+    """The ids of the tokens before and after a file: the end of a text, where the tokenizer has one."""
     between = tokenizer.token_to_id("<|endoftext|>")
     if between is not None:
         return between, between

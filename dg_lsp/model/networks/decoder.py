@@ -31,12 +31,12 @@ class View:
 
 
 def view_behind(start: int, length: int, device: torch.device) -> View:
-    """The view of a canvas of `length` slots behind `start` tokens, without masks."""
+    """The view of a canvas of `length` slots after `start` tokens, without masks."""
     return View(torch.arange(start, start + length, device=device)[None])
 
 
 def hidden_states(network: Any, cache: Any, canvas: Tensor, soft: Tensor | None) -> Tensor:
-    """The hidden states [rows, length, hidden] of `canvas`, int64 [rows, length], behind a `cache` of as many rows.
+    """The hidden states [rows, length, hidden] of `canvas`, int64 [rows, length], after a `cache` of as many rows.
 
     soft: the self-conditioning signal [rows, length, hidden], None at the first step.
     """
@@ -47,7 +47,7 @@ def hidden_states(network: Any, cache: Any, canvas: Tensor, soft: Tensor | None)
 
 
 def decode(network: Any, cache: Any, embedded: Tensor, soft: Tensor, view: View) -> Tensor:
-    """The hidden states [rows, length, hidden] of canvases behind the prefix in `cache`.
+    """The hidden states [rows, length, hidden] of canvases after the prefix in `cache`.
 
     embedded: the token embeddings of the canvases [rows, length, hidden]. soft: the self-conditioning signal, of the
     same shape.

@@ -85,7 +85,7 @@ class Eight(torch.nn.Module):
             return few
         step = max(_TILE // self.inputs, 1)
         tiles = zip(self.numbers.split(step), self.scale[:, None].split(step), strict=True)
-        # Scaled before the product, not behind it, so that the product is rounded once.
+        # Scaled before the product, not after it, so that the product is rounded once.
         return torch.cat([F.linear(states, tile.to(states.dtype).mul_(scale)) for tile, scale in tiles], 1)
 
 

@@ -1,4 +1,4 @@
-"""DiffusionGemma behind the seam for networks: transformers' own class, which reads as well as it denoises."""
+"""DiffusionGemma after the seam for networks: transformers' own class, which reads as well as it denoises."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -87,7 +87,7 @@ class DiffusionGemma(DiffusionGemmaForBlockDiffusion):
     def denoise(
         self, cache: Cache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None
     ) -> Iterator[Step]:
-        """Denoise `sampler.canvas` behind `cache` by the loop of model/denoise.py."""
+        """Denoise `sampler.canvas` after `cache` by the loop of model/denoise.py."""
         return denoise(self, cache, sampler, schedule, watch)
 
     def trial(self, tokens: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from dg_lsp.model.networks.quanta import QuantizedError
 GGUF = ".gguf"
 _VERSIONS = (2, 3)
 _ALIGNMENT, _ARCHITECTURE = "general.alignment", "general.architecture"
-_COUNTS = 16  # the byte at which the number of entries is, behind the version and the number of tensors
+_COUNTS = 16  # the byte at which the number of entries is, after the version and the number of tensors
 # Numbers in a header, by their type; texts and lists have types of their own.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _LIST = 8, 9
@@ -77,7 +77,7 @@ class GgufFile:
         return str(self.fields.get(_ARCHITECTURE))
 
     def entries(self, known: Collection[str], needed: Collection[str]) -> dict[str, Any]:
-        """The entries of the header that begin with the architecture, by their names behind it.
+        """The entries of the header that begin with the architecture, by their names after it.
 
         Raises:
             CheckpointError: one is none of `known`, or one of `needed` is missing.
@@ -90,7 +90,7 @@ class GgufFile:
         return own
 
     def entries_of_kind(self) -> dict[str, Any]:
-        """The entries of the header that begin with the architecture, by their names behind it."""
+        """The entries of the header that begin with the architecture, by their names after it."""
         kind = f"{self.architecture}."
         return {n.removeprefix(kind): value for n, value in self.fields.items() if n.startswith(kind)}
 

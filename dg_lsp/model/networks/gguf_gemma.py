@@ -19,7 +19,7 @@ from dg_lsp.model.networks.stacks import Packed
 from dg_lsp.model.networks.streaming import Filling
 
 KIND = "diffusion-gemma"
-# The options of transformers' configuration, by the names of a header behind that of the architecture.
+# The options of transformers' configuration, by the names of a header after that of the architecture.
 _OPTIONS = {
     "block_count": "num_hidden_layers",
     "context_length": "max_position_embeddings",

@@ -72,7 +72,7 @@ def tile_rows(rows: int, matrices: int) -> int:
 
 
 def tiles_of(counts: Tensor, rows: int, height: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The matrix, the first row and the row behind the last of each tile, int32, computed without asking the device.
+    """The matrix, the first row and the row after the last of each tile, int32, computed without asking the device.
 
     counts: int [matrices], the rows of each matrix; `rows` in all. height: rows of a tile. There are as many tiles as
     could be needed; those that are not are empty.

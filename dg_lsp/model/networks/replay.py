@@ -20,7 +20,7 @@ from dg_lsp.model.networks.decoder import View, decode, hidden_states
 
 BUCKETS = (1024, 4096, 16384, 65536)  # lengths of the prefix buffers in tokens
 # Rows times tokens of a bucket. Beyond it a replay's mask and padding cost more than its launches save: on an H100, 8
-# canvases of 64 slots behind 8,192 tokens take 111 ms replayed and 91 ms plain (docs/research/graphs.md).
+# canvases of 64 slots after 8,192 tokens take 111 ms replayed and 91 ms plain (docs/research/graphs.md).
 _MOST = 1 << 16
 _WARM_UP = (
     3  # passes before the recording, in which libraries choose their kernels and allocate their workspaces
@@ -37,7 +37,7 @@ Record = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
 
 
 def passes(network: Any, cache: PrefixCache) -> Pass:
-    """The decoder's pass for canvases behind the prefix in `cache`, which must not change while the pass is in use.
+    """The decoder's pass for canvases after the prefix in `cache`, which must not change while the pass is in use.
 
     Replayed if `enable` was called for `network`, else plain.
     """
@@ -73,7 +73,7 @@ class Replays:
         return len(self._recordings)
 
     def behind(self, cache: PrefixCache) -> Pass:
-        """The pass behind the prefix in `cache`; a plain one if the prefix is longer than every bucket."""
+        """The pass after the prefix in `cache`; a plain one if the prefix is longer than every bucket."""
         plain = _plain(self._network, cache)
         bucket = next((b for b in self._buckets if b >= len(cache.tokens)), None)
         if bucket is None:
@@ -158,7 +158,7 @@ class _PrefixBuffers:
         return Cache(layers=layers)
 
     def view(self, length: int, kinds: list[str], dtype: torch.dtype) -> View:
-        """The positions and masks of a canvas of `length` slots behind the prefix.
+        """The positions and masks of a canvas of `length` slots after the prefix.
 
         Computed on the device from `start`, so that a recording stays right for a prefix of another length.
         """

@@ -14,7 +14,7 @@ Weights = Mapping[str, Mapping[str, float]]  # of the judge, as in model/judge.p
 class Frame:
     """The tokens around a file's own.
 
-    before, after: those before its first token and after its last one. between: those behind the first `cut` characters
+    before, after: those before its first token and after its last one. between: those after the first `cut` characters
     of the prefix; the rest of the prefix follows them.
     """
 
@@ -31,7 +31,7 @@ class Style:
     names: returns the special tokens of a tokenizer that the style uses; None if a needed one is missing. frame:
     makes the frame of a request from a tokenizer and the first token of a text; it may depend only on text that rarely
     changes while one types, so that the cache survives. ends: returns the tokens that a network writes at the end of a
-    gap; () if it sees no text behind one. reads: the most tokens of a file's prefix, if the checkpoint names no
+    gap; () if it sees no text after one. reads: the most tokens of a file's prefix, if the checkpoint names no
     number. judge: returns the weights of the judge for checkpoints without weights of their own.
     """
 

@@ -49,7 +49,7 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
 def far_suffix(suffix: str) -> str:
     """The part of `suffix` that begins with the next top-level item, cut to whole lines of at most 4,000 characters.
 
-    It stays the same while one types inside the current item, and so do the cached tokens behind it.
+    It stays the same while one types inside the current item, and so do the cached tokens after it.
     """
     found = _ITEM.search(suffix)
     far = suffix[found.end() :] if found else ""

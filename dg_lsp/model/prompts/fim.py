@@ -1,7 +1,7 @@
 """The style `fim`, for a network that was trained on fill-in-the-middle: it sees both sides of a gap.
 
-The text above the gap's item, pieces of other files, the text behind the gap, and then the item up to the gap as the
-beginning of the middle; of a span only its line. While one types in an item, a token is only ever added behind those
+The text above the gap's item, pieces of other files, the text after the gap, and then the item up to the gap as the
+beginning of the middle; of a span only its line. While one types in an item, a token is only ever added after those
 that are cached; where a piece changes, the text above the item stays cached.
 """
 
@@ -17,7 +17,7 @@ from dg_lsp.model.prompts.base import Frame, Style, Weights, plain, special
 from dg_lsp.source.document import LINE_END, last_line
 from dg_lsp.source.language import load_language
 
-# Characters behind a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
+# Characters after a gap that the network sees, about 200 tokens; and tokens before it. A CPU reads 100 to 300 tokens
 # a second.
 _SUFFIX, _READS = 700, 1024
 # Tokens of pieces of other files at most, a third of the tokens read of the file itself.
@@ -32,7 +32,7 @@ _JUDGE = Path(__file__).with_name("fim.json")
 class Family:
     """The special tokens of networks of one family.
 
-    prefix, suffix, middle: the tokens in front of the text above a gap, of the text behind it, and of its own; without
+    prefix, suffix, middle: the tokens in front of the text above a gap, of the text after it, and of its own; without
     a middle the suffix comes first, and the prefix and the gap's text are one. ends: tokens that end a gap's text.
     mark: a further token by which the family is known. begins: whether the first token of a text comes first.
     """
@@ -145,7 +145,7 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     if not family.middle:
         return Frame((*opening, *behind, prefix, *pieces))
     between = (*pieces, *behind, special(tokenizer, family.middle))
-    # The end of a span is known by the text behind it only, and found more often from a middle that begins with it.
+    # The end of a span is known by the text after it only, and found more often from a middle that begins with it.
     start = last_line if request.kind == "span" else item_start
     return Frame((*opening, prefix), cut=start(request.prefix), between=between)
 

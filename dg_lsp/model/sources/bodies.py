@@ -1,4 +1,4 @@
-"""Bodies and docstrings, written from left to right behind the prefix until the function or class ends."""
+"""Bodies and docstrings, written from left to right after the prefix until the function or class ends."""
 
 import math
 from collections.abc import Callable, Generator, Sequence
@@ -23,7 +23,7 @@ from dg_lsp.source.language import load_language
 # A search stops when texts without a flaw have ended for this share of its rows, where one body is wanted or where
 # several are, or twice as many texts as rows: by the times and the bodies in docs/research/bodies.md.
 _ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 2
-# A text that the network ends is kept unless it is so many nats behind the likeliest unfinished one.
+# A text that the network ends is kept unless it is so many nats after the likeliest unfinished one.
 _BEHIND = 6.0
 # How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
 DOCSTRINGS = 0.01
@@ -56,7 +56,7 @@ def docstrings(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 
 def _bodies(task: Task, before: Infill) -> Generator[Draft, None, list[Candidate]]:
-    """Write bodies behind the prefix of `before`."""
+    """Write bodies after the prefix of `before`."""
     prefix, seam = tokenise(task.model, before)
     yield from task.encode(prefix)
     written = yield from draft_bodies(task, join_of(task.model, task.request, prefix, seam))
@@ -69,7 +69,7 @@ def _bodies(task: Task, before: Infill) -> Generator[Draft, None, list[Candidate
 
 @torch.inference_mode()
 def draft_bodies(task: Task, join: Join) -> Generator[Draft, None, list[Fill]]:
-    """Write bodies or docstrings behind the prefix, which the cache holds; yield a Draft before each token.
+    """Write bodies or docstrings after the prefix, which the cache holds; yield a Draft before each token.
 
     Returns the texts, the best first. Those of a body are found by a beam search; where more are wanted than it found,
     others are written greedily, which are less alike. Docstrings are written greedily. Bodies with fewer flaws come

@@ -62,12 +62,12 @@ def denoised(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Denoise fills for the gap from noise; yield Drafts (step 0 while encoding and searching).
 
     Returns the fills that can be shown, the likeliest of the first batch that has one first and the others by their
-    likelihood behind it; without any, one that cannot, with the reason.
+    likelihood after it; without any, one that cannot, with the reason.
 
     1. Tokenise: the prefix up to its last line start, the head of the gap's line, the suffix.
     2. Encode the part that the cache does not hold.  3. Search the gap's length.
     4. If the gap continues beyond the canvas, write the canvas full, add its whole lines to the prefix, and begin again
-    behind them.
+    after them.
     5. Denoise the best lengths, a batch at a time.
     6. Keep the rows that can be shown; while there is none, repair the likeliest broken one; continue with the
     next lengths until there are enough.

@@ -11,7 +11,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 # Nats that a text with such a name gains (docs/research/candidates-and-judge.md): the network itself gives so little to
 # a name of which it sees no use.
 _WORTH = 8.0
-# The likeliest tokens behind a text that may go on to such a name; those that begin one are looked at, too.
+# The likeliest tokens after a text that may go on to such a name; those that begin one are looked at, too.
 _TOKENS = 16
 _WORD = re.compile(r"[\w$]+")
 _LAST = re.compile(r"[\w$]*\Z")
@@ -35,7 +35,7 @@ class Wanted:
         return _WORTH if self.names and _last(text) in self._beginnings else self.worth(text)
 
     def prefer(self, totals: Tensor, written: str, before: float) -> None:
-        """Add to `totals`, the scores [vocabulary] of tokens behind `written`, what the longer texts gain.
+        """Add to `totals`, the scores [vocabulary] of tokens after `written`, what the longer texts gain.
 
         before: what `written` has gained itself.
         """

@@ -1,6 +1,6 @@
-"""Texts for a gap within a line, written from left to right up to the text behind the gap.
+"""Texts for a gap within a line, written from left to right up to the text after the gap.
 
-A reader that has not seen the suffix writes many, and the judge reads the suffix behind each. One that sees both sides
+A reader that has not seen the suffix writes many, and the judge reads the suffix after each. One that sees both sides
 writes few, each with the likelihood of its tokens and of its end.
 """
 
@@ -28,12 +28,12 @@ from dg_lsp.model.tokens import Join
 # The number of likeliest tokens examined that begin in a gap and end behind it.
 _CROSSING = 4
 # Drafting stops once unfinished texts have this share of the probability of finished ones, and no text that is so
-# many nats behind the likeliest one continues: fewer tokens, and as many right texts of 372
+# many nats after the likeliest one continues: fewer tokens, and as many right texts of 372
 # (docs/research/candidates-and-judge.md). Where both sides are in sight drafting stops once no unfinished text can
 # become likelier than the likeliest finished one.
 _LEFT = 0.4
 _BEHIND = 4.0
-# The probability, at least, that a statement begins with a name that the lines behind it use and nothing defines: 41 of
+# The probability, at least, that a statement begins with a name that the lines after it use and nothing defines: 41 of
 # 44 such statements do (docs/research/candidates-and-judge.md), but another line may be the one to define it.
 _MISSING = 0.8
 # Characters of the suffix that a token which begins it may have.
@@ -44,7 +44,7 @@ _LONGEST = 64
 class _Ends:
     """The tokens that end a gap's text.
 
-    whole: those that lie behind it, int64 [tokens]. crossing: those that begin in it; parts: their parts in the gap.
+    whole: those that lie after it, int64 [tokens]. crossing: those that begin in it; parts: their parts in the gap.
     """
 
     whole: Tensor
@@ -95,11 +95,11 @@ def lines_in_sight(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 @torch.inference_mode()
 def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
-    """Write texts behind the prefix, which the cache holds; yield a Draft of step 0 before each token.
+    """Write texts after the prefix, which the cache holds; yield a Draft of step 0 before each token.
 
     Returns the texts, the likeliest first. A text ends where the suffix begins: its likelihood covers its tokens
-    and a token that begins the text behind the gap, or that ends a gap for a network which sees the suffix. The last
-    token before the gap is written again, as one of those that begin with its text: behind `x = ` the blank and the `f`
+    and a token that begins the text after the gap, or that ends a gap for a network which sees the suffix. The last
+    token before the gap is written again, as one of those that begin with its text: after `x = ` the blank and the `f`
     of `f()` are one token.
     """
     begin = start_in_word if task.model.ends else start_behind
@@ -120,7 +120,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
 
 
 def _followed(task: Task, again: str) -> tuple[tuple[int, ...], ...]:
-    """The tokens of each retrieved text behind `again`."""
+    """The tokens of each retrieved text after `again`."""
     return tuple(task.model.encode(again + one.text.strip()) for one in task.request.retrieved)
 
 
@@ -171,12 +171,12 @@ class _UpToSuffix:
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Note how likely each text ends here; return the likeliest texts that are a token longer.
 
-        Texts far behind the best one are dropped.
+        Texts far after the best one are dropped.
         """
         return self._likeliest(rows, self._totals(rows, states))
 
     def _totals(self, rows: Sequence[Row], states: Tensor) -> Tensor:
-        """The log likelihoods of `rows` with each token behind them [rows, vocabulary]."""
+        """The log likelihoods of `rows` with each token after them [rows, vocabulary]."""
         before = torch.tensor([row.score for row in rows], device=states.device)
         return before[:, None] + few_logits(self.model.network, states).log_softmax(-1)
 
@@ -213,7 +213,7 @@ class _UpToSuffix:
         return sum(size > len(self.start.again) for size in sizes)
 
     def _is_open(self, text: str) -> bool:
-        """Return whether the text behind the gap would belong into a bracket of `text`."""
+        """Return whether the text after the gap would belong into a bracket of `text`."""
         site, fill = self.site, to_bytes(text)
         return bool(site.rest.strip()) and (bool(left_open(site, fill)) or is_in_header(site, fill))
 
@@ -280,10 +280,10 @@ class _UpToSuffix:
 
 
 def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
-    """The tokens that end the text of the gap: those of the network, and those that begin the text behind the gap.
+    """The tokens that end the text of the gap: those of the network, and those that begin the text after the gap.
 
-    The latter are those whose text the suffix begins with, alone or behind a part of the gap: `)` and `))` in front of
-    `)`. Where a line ends behind the gap, all that begin with a line end: it may be one token with the indentation.
+    The latter are those whose text the suffix begins with, alone or after a part of the gap: `)` and `))` in front of
+    `)`. Where a line ends after the gap, all that begin with a line end: it may be one token with the indentation.
     """
     suffix = (request.suffix[:_LONGEST] if model.ends else join.behind) or "\n"
     whole = list(model.ends or (join.end if not join.behind else ()))
@@ -305,7 +305,7 @@ def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
 
 
 def _ended(totals: Tensor, ends: _Ends, text: str) -> Iterator[tuple[str, float, bool]]:
-    """The texts that end behind `text`, each with its score, and whether its last token lies inside the gap.
+    """The texts that end after `text`, each with its score, and whether its last token lies inside the gap.
 
     totals: the scores of `text` with one token more, [vocabulary].
     """

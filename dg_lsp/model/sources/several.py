@@ -99,7 +99,7 @@ def fill_together(
     """Fill all of `gaps` on one canvas; yield Drafts; return a Fill for each gap.
 
     1. Encode the prefix.  2. Search the lengths one gap after another: gaps already measured are free slots on the
-    canvas, and the slots behind the text that follows the gap are free too.  3. Denoise all gaps at once.  4. Take the
+    canvas, and the slots after the text that follows the gap are free too.  3. Denoise all gaps at once.  4. Take the
     row with the most gaps that can be shown, and the likeliest of several such rows.
 
     Raises:

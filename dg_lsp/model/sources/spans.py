@@ -49,7 +49,7 @@ def spans(task: Task) -> Generator[Draft, None, list[Candidate]]:
 
 @torch.inference_mode()
 def _written(task: Task, policy: "_PastTheEnd") -> Generator[Draft, None, str]:
-    """Write a text behind the prefix, which the cache holds; yield a Draft before each token."""
+    """Write a text after the prefix, which the cache holds; yield a Draft before each token."""
     start = start_behind(task.model, task.cache, task.join)
     policy.again = start.again
     return (yield from search(start, policy, task.clock))

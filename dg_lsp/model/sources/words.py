@@ -1,4 +1,4 @@
-"""Half-typed words: choose the completion by likelihood, estimate its chance, then fill the line behind it."""
+"""Half-typed words: choose the completion by likelihood, estimate its chance, then fill the line after it."""
 
 import math
 from collections.abc import Generator, Sequence
@@ -28,9 +28,9 @@ SPARE = 1
 # The probability that the word is one in sight at all, and the weight of the differences between their likelihoods:
 # fitted on half-typed words of the standard library.
 KNOWN, SHARPNESS = 0.97, 0.5
-# A fill behind the word that is right with a lower probability is left out, since it would spoil a word that is right.
+# A fill after the word that is right with a lower probability is left out, since it would spoil a word that is right.
 LEAST = 0.4
-# The number of likeliest tokens behind a word that are examined, to decide whether the word continues.
+# The number of likeliest tokens after a word that are examined, to decide whether the word continues.
 NEXT = 16
 
 
@@ -45,8 +45,8 @@ class Ending:
 def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Complete the half word at the end of the prefix to one of `request.endings`; yield Drafts; return the texts.
 
-    1. Rank the endings by the likelihood of the words.  2. Fill the line behind the likeliest; behind the next ones
-    too, if alternatives are wanted.  3. The text is the ending and the fill behind it, or the ending alone where that
+    1. Rank the endings by the likelihood of the words.  2. Fill the line after the likeliest; after the next ones
+    too, if alternatives are wanted.  3. The text is the ending and the fill after it, or the ending alone where that
     is likelier, or the fill is unsure. A fill that would continue the word is dropped. The Fill's chance is the word's
     chance times the fill's.
     """
@@ -138,14 +138,14 @@ def posterior(scores: Sequence[float]) -> list[float]:
 def word_neg_log_likelihoods(
     model: Checkpoint, cache: PrefixCache, rows: Sequence[Sequence[int]]
 ) -> list[float]:
-    """-log p in nats of each token sequence behind the prefix in `cache`, and of a word's end behind it."""
+    """-log p in nats of each token sequence after the prefix in `cache`, and of a word's end after it."""
     network = model.network
     tree = Tree(network, cache, len(cache.tokens) - 1)
     tree.take([0] * len(rows))
     scores = []
     # Row by row, since a large vocabulary times all rows would take too much memory.
     for row, hidden in zip(rows, tree.read([[cache.tokens[-1], *row] for row in rows]), strict=True):
-        # Behind the last one any token may follow.
+        # After the last one any token may follow.
         wanted, found = torch.tensor([*row, 0], device=hidden.device)[:, None], list[Tensor]()
         for logits, own in zip(tiled_logits(network, hidden), wanted.split(tile_rows(network)), strict=True):
             chances = logits.log_softmax(-1)
@@ -159,7 +159,7 @@ def word_neg_log_likelihoods(
 
 
 def _with_ending(task: Task, ending: Ending, fill: Fill) -> Generator[Draft, None, Fill]:
-    """The Fill of an ending and of the fill behind it: both, or the ending alone where that is better."""
+    """The Fill of an ending and of the fill after it: both, or the ending alone where that is better."""
     model, cache, request = task.model, task.cache, task.request
     rest = "" if fill.refusal or is_part(fill.text.encode("utf-8")) else fill.text
     refused = why_refused(request, ending.text)
@@ -181,6 +181,6 @@ def _with_ending(task: Task, ending: Ending, fill: Fill) -> Generator[Draft, Non
         )
         if sum(short) < sum(long):
             return alone
-    # Without an estimate for the fill behind it, the word's chance is an upper bound.
+    # Without an estimate for the fill after it, the word's chance is an upper bound.
     following = 1.0 if fill.chance is None else fill.chance
     return replace(fill, text=ending.text + rest, chance=ending.chance * following)

@@ -50,7 +50,7 @@ async def yanked(context: Context, params: Any) -> None:
         _log.info("ignored a notification dg-lsp/yanked (%s)", type(error).__name__)
         return
     document, (start, end) = snapshot.document, sorted((start, end))
-    # Behind a line end nothing of the next line is copied.
+    # After a line end nothing of the next line is copied.
     first, last = document.line_at(start), document.line_at(max(end - 1, start))
     context.workspace.documents.copy(document.uri, (first, last))
 

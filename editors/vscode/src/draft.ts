@@ -117,7 +117,7 @@ export class Canvas {
     const height = (pieces.at(-1)?.line ?? -1) + 1;
     const covers = Array.from({ length: height }, (_, number) => cover(start, number, number ? 0 : first));
     editor.setDecorations(this.style, [...covers, ...pieces.map((piece) => hung(start, piece))]);
-    // The text in the gap, and behind it on its last line, is drawn as part of the draft or will be gone.
+    // The text in the gap, and after it on its last line, is drawn as part of the draft or will be gone.
     editor.setDecorations(this.hidden, [new Range(start, document.lineAt(end.line).range.end)]);
   }
 }
@@ -143,7 +143,7 @@ function attached(
   style: string,
   look: ThemableDecorationAttachmentRenderOptions,
 ): DecorationOptions {
-  // The properties behind `none` are CSS; there is no other way to position an attachment.
+  // The properties after `none` are CSS; there is no other way to position an attachment.
   const place = `none; position: absolute; left: ${column}ch; top: ${line * 100}%; height: 100%; ${style}`;
   return { range: new Range(start, start), renderOptions: { before: { ...look, textDecoration: place } } };
 }

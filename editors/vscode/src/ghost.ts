@@ -90,7 +90,7 @@ export class Ghost implements Disposable {
     if ((automatic && this.snoozed) || this.needs.occupied(document)) return [];
     this.crossing = undefined;
     const { version } = document;
-    // Behind a change the server ends by itself what is of no use, and continues a fill while a word is typed.
+    // After a change the server ends by itself what is of no use, and continues a fill while a word is typed.
     const ending = new CancellationTokenSource();
     const listening = token.onCancellationRequested(() => {
       if (document.version === version) ending.cancel();

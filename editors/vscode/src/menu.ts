@@ -1,4 +1,4 @@
-// The menu behind the status item.
+// The menu after the status item.
 import { QuickPickItemKind, type QuickPickItem, window, workspace } from "vscode";
 import type { Server } from "./client";
 import type { Ghost } from "./ghost";

@@ -23,7 +23,7 @@ export interface Words {
   icon: string;
   /** One or two words; "" where the icon is enough. */
   word: string;
-  /** The sentence behind it. */
+  /** The sentence after it. */
   why: string;
   alarm?: boolean;
 }
@@ -115,7 +115,7 @@ export class StatusItem implements Disposable {
     this.draw();
   }
 
-  /** The current words, and the lines behind them. */
+  /** The current words, and the lines after them. */
   get words(): Words & { lines: string[] } {
     const status = this.here?.state === "off" ? this.here : this.status;
     const words = wordsFor(this.server.life, status, this.ghost.snoozed);

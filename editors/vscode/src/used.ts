@@ -86,7 +86,7 @@ export class Used implements Disposable {
   }
 }
 
-/** The part of an item's text behind `position`, if it agrees with the text before that. */
+/** The part of an item's text after `position`, if it agrees with the text before that. */
 function restOf({ insertText, range }: InlineCompletionItem, document: TextDocument, position: Position): string[] {
   const text = (typeof insertText === "string" ? insertText : insertText.value).replaceAll("\r\n", "\n");
   const typed = textBetween(document, range?.start ?? position, position);

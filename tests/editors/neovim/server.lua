@@ -7,7 +7,7 @@ _G.fake = {
   delay = function()
     return 0
   end,
-  offered = function() end, -- runs right behind each answer with a text in it, before the screen is drawn
+  offered = function() end, -- runs right after each answer with a text in it, before the screen is drawn
   texts = {}, -- uri -> text
   next = {}, -- next edits, each answered once
   asked = {}, -- the requests, as { method, params }

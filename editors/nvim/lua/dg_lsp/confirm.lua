@@ -75,7 +75,7 @@ end
 
 --- Draw the screen, and drop all keys that are pressed before anybody can have read it. They are taken from the queue
 --- and not compared with a clock when they run: a Neovim that was busy or stopped gets them long after. Keys typed
---- into a terminal that was stopped, too, come later still, so the wait begins again behind such a pause.
+--- into a terminal that was stopped, too, come later still, so the wait begins again after such a pause.
 ---@return boolean interrupted
 local function draw_and_drop_keys()
   vim.cmd.redraw()

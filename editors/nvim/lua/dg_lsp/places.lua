@@ -5,7 +5,7 @@ local server = require("dg_lsp.server")
 
 local M = {}
 local api = vim.api
--- Milliseconds until a yank is reported. Neovim sends changes up to 150 ms later, and one that comes behind the report
+-- Milliseconds until a yank is reported. Neovim sends changes up to 150 ms later, and one that comes after the report
 -- would end it.
 local PAUSE = 200
 local timer ---@type uv.uv_timer_t?

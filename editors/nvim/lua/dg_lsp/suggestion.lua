@@ -17,7 +17,7 @@ local AUTOMATIC, INVOKED = 2, 1
 
 local offers = {} ---@type dg_lsp.Offer[] the newest answer; all at the same place
 local index = 1 -- which of them is shown
-local counted = false -- whether "(1/3)" is drawn behind it
+local counted = false -- whether "(1/3)" is drawn after it
 local drawn ---@type { buf: integer, rest: string? }? what the screen shows once it is drawn again
 local seen = false -- whether the screen was drawn with one of the offers on it
 local pending ---@type { client: vim.lsp.Client?, id: integer?, place: table, asked: boolean?, timer: uv.uv_timer_t? }?
@@ -60,7 +60,7 @@ local function erase()
   drawn = nil
 end
 
---- Draw ghost text at the cursor: its first line before the text behind the cursor, its other lines below.
+--- Draw ghost text at the cursor: its first line before the text after the cursor, its other lines below.
 ---@param ghost string
 local function draw(ghost)
   local row, col = unpack(api.nvim_win_get_cursor(0))
@@ -201,7 +201,7 @@ function M.grown(uri)
   end)
 end
 
---- Return whether something must follow at the cursor: in an empty line, behind an opening bracket, `=` or `return`.
+--- Return whether something must follow at the cursor: in an empty line, after an opening bracket, `=` or `return`.
 ---@return boolean
 local function must_follow()
   local col = api.nvim_win_get_cursor(0)[2]
@@ -263,7 +263,7 @@ function M.visible()
   return seen and drawn ~= nil and drawn.rest ~= nil and rest() ~= nil
 end
 
---- Put lines into the buffer at the cursor, and move the cursor behind them.
+--- Put lines into the buffer at the cursor, and move the cursor after them.
 ---@param lines string[]
 local function insert(lines)
   local row, col = unpack(api.nvim_win_get_cursor(0))

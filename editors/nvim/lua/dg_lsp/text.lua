@@ -10,7 +10,7 @@ local api = vim.api
 ---@field row integer counted from 0
 ---@field col integer bytes
 ---@field before string the row's text before the place
----@field behind string the row's text behind it
+---@field after string the row's text after it
 ---@field count integer the buffer's number of lines
 ---@field text string
 ---@field inside? boolean whether the cursor belongs into the empty block that the text ends with
@@ -60,7 +60,7 @@ function M.typed(offer)
 end
 
 --- The rest of an offer at the cursor, after the text typed since; nil when the buffer no longer agrees with it.
---- Example: an offer of `None` behind `total = ` leaves `ne` once `No` is typed, and nothing once `x` is.
+--- Example: an offer of `None` after `total = ` leaves `ne` once `No` is typed, and nothing once `x` is.
 ---@param offer dg_lsp.Offer
 ---@return string?
 function M.rest(offer)
