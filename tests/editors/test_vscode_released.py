@@ -23,7 +23,11 @@ class CancellationTokenSource {
   constructor() { holding(this).token = {}; }
   cancel() {}
 }
-const editor = { CancellationTokenSource, InlineCompletionTriggerKind: {}, commands: {}, window: {}, Range: class {} };
+let provider;
+const languages = { registerInlineCompletionItemProvider: (_, made) => ((provider = made), { dispose: () => {} }) };
+const editor = {
+  CancellationTokenSource, InlineCompletionTriggerKind: {}, commands: {}, languages, window: {}, Range: class {},
+};
 const modules = require("module"), load = modules._load;
 modules._load = (name, ...rest) => (name === "vscode" ? editor : load(name, ...rest));
 const { Ghost } = require(process.argv[1]);
@@ -31,11 +35,10 @@ const token = { onCancellationRequested: () => holding({}) };
 const fails = async () => { throw new Error("no server"); };
 (async () => {
   const seen = [];
-  for (const next of [async () => [], async () => undefined, fails]) {
-    await new Ghost(() => false).provide({ version: 1 }, {}, {}, token, (...asked) => {
-      seen.push(held.size);
-      return next(...asked);
-    }).catch(() => undefined);
+  for (const next of [async () => [], async () => [{}], fails]) {
+    const ask = () => (seen.push(held.size), next());
+    new Ghost({ ask, occupied: () => false, answered: () => {} }).offer(true);
+    await provider.provideInlineCompletionItems({ version: 1 }, {}, {}, token).catch(() => undefined);
     seen.push(held.size);
   }
   console.log(JSON.stringify(seen));

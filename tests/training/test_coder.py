@@ -91,7 +91,7 @@ def test_the_command_fetches_measures_and_says_what_comes_of_it(
 ) -> None:
     for seconds, word in (
         (0.7, "dg-lsp now uses coder, the best checkpoint"),
-        (FAST_ENOUGH + 1, "--checkpoint coder uses it anyway"),
+        (FAST_ENOUGH + 1, "dg-lsp uses it all the same, since none that is here is quicker"),
     ):
         monkeypatch.setattr(fetch, "line_of", lambda *_, s=seconds: Measured(s, 5))
         assert main(["fetch", CODER, "--file", str(given), "--again"]) == 0

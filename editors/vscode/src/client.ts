@@ -23,19 +23,13 @@ import {
   type WorkDoneProgressBegin,
   type WorkDoneProgressReport,
 } from "vscode-languageclient/node";
-import { LANGUAGES } from "./languages";
+import { SELECTOR } from "./languages";
 import { type Draft, type Status } from "./protocol";
 import { type Found, findServer } from "./server";
 import { AWAY, environment } from "./shell";
 
 const CRASHES = 5; // this many in ...
 const CRASH_WINDOW = 180_000; // ... so many milliseconds, and the user decides whether to continue
-/** The schemes of what a person edits; on a remote host files are `file`, too. */
-const SCHEMES = ["file", "untitled", "vscode-notebook-cell"];
-/** The documents that the server is for. Other schemes are views, such as `git` for the left side of a diff. */
-export const SELECTOR: readonly { scheme: string; language: string }[] = SCHEMES.flatMap((scheme) =>
-  LANGUAGES.map((language) => ({ scheme, language })),
-);
 const LAST_WORDS = 1000; // ms that a server's error output may still come after its end
 
 /** The requests for which the language client registers nothing. */

@@ -15,7 +15,8 @@ import {
   type TextEditor,
   window,
 } from "vscode";
-import { SELECTOR, type Server } from "./client";
+import type { Server } from "./client";
+import { SELECTOR } from "./languages";
 
 const CROSSING = 500; // ms in which an answer and a move of the cursor can cross on their ways between two processes
 const PROVIDER = "dg-lsp.dg-lsp:*"; // the provider of this extension, as the editor names it
