@@ -28,7 +28,7 @@ MEASURES = {
     "first_key": ("ghost text at a new place, median", "s"),
     "further_key": ("ghost text at the next keys there, median", "s"),
     "body_time": ("function body, median", "s"),
-    "start": ("start of the engine, from the second on, processor time", "s"),
+    "start": ("start of the engine, from the second on", "s"),
     "loaded": ("memory of the engine, loaded", "GB"),
     "memory": ("memory of the engine after fills", "GB"),
     "disk": ("disk, the model and what is cached of it", "GB"),
