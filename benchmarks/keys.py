@@ -23,8 +23,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from benchmarks import parser_of
-from benchmarks.server import inline, opened, server, status, stop_all
-from tests.server.wire import Wire, notification
+from benchmarks.server import inline, opened, server, status, stop_all, typed
+from tests.server.wire import Wire
 
 LETTERS = 5
 AT_ONCE = 0.05  # seconds in which text that is known already is answered
@@ -66,15 +66,11 @@ class _Typist:
 
     def key(self, line: int, column: int, text: str) -> None:
         """Type `text`."""
-        at = {"line": line, "character": column}
         self._version += 1
-        document = {"uri": self._uri, "version": self._version}
-        change = {"range": {"start": at, "end": at}, "text": text}
-        params = {"textDocument": document, "contentChanges": [change]}
-        self._wire.send(notification("textDocument/didChange", params))
+        typed(self._wire, self._uri, self._version, (line, column), text)
 
 
-def typed(wire: Wire, path: Path, number: int) -> Iterator[tuple[str, float | None]]:
+def line_typed(wire: Wire, path: Path, number: int) -> Iterator[tuple[str, float | None]]:
     """Yield the kind of each key and the seconds until its text, while line `number` of the file `path` is typed."""
     lines = path.read_text("utf-8").split("\n")
     line, above = lines[number], lines[number - 1]
@@ -103,7 +99,7 @@ def measure(folder: Path, checkpoint: str, count: int) -> dict[str, list[float]]
         files = ((path, lines) for path in paths if (lines := lines_of(path)))
         # The first file starts the engine and warms what lasts.
         for turn, (path, lines) in zip(range(count + 1), files, strict=False):
-            for kind, seconds in typed(wire, path.resolve(), chance.choice(lines)):
+            for kind, seconds in line_typed(wire, path.resolve(), chance.choice(lines)):
                 while status(wire)["state"] in ("starting", "loading"):
                     time.sleep(0.2)
                 if turn:

@@ -27,6 +27,7 @@ from typing import Any
 import psutil
 
 from benchmarks import parser_of
+from benchmarks.server import inline, opened, typed
 from tests.processes import engines, own_runtime
 from tests.server.wire import Wire, notification, request
 
@@ -83,8 +84,7 @@ class Typist:
         self.line = self.chance.choice(code)
         self.above, self.intended = lines[self.line - 1], lines[self.line : self.line + LINES]
         left = "\n".join([*lines[: self.line], *lines[self.line + LINES :]])
-        document = {"uri": uri, "languageId": "python", "version": 1, "text": left}
-        wire.send(notification("textDocument/didOpen", {"textDocument": document}))
+        opened(wire, left, 1, uri)
 
     def hear(self, seconds: float) -> None:
         """Take what the server says for so long."""
@@ -99,21 +99,14 @@ class Typist:
     def key(self, at: tuple[int, int], text: str) -> int:
         """Type `text` at a line and column, and ask for ghost text after it; return the number of the request."""
         line, column = at
-        place = {"line": line, "character": column}
         self.version += 1
-        about = {"uri": self.uri, "version": self.version}
-        changes = [{"range": {"start": place, "end": place}, "text": text}]
-        self.wire.send(
-            notification("textDocument/didChange", {"textDocument": about, "contentChanges": changes})
-        )
+        typed(self.wire, self.uri, self.version, at, text)
         if self.number:
             self.wire.send(notification("$/cancelRequest", {"id": self.number}))
         self.number += 1
         rest = text.rpartition("\n")[2]
-        behind = (line + 1, len(rest)) if "\n" in text else (line, column + len(text))
-        position = {"line": behind[0], "character": behind[1]}
-        asked = {"textDocument": {"uri": self.uri}, "position": position, "context": {"triggerKind": 2}}
-        self.wire.send(request(self.number, "textDocument/inlineCompletion", asked))
+        after = (line + 1, len(rest)) if "\n" in text else (line, column + len(text))
+        self.wire.send(request(self.number, "textDocument/inlineCompletion", inline(*after, uri=self.uri)))
         return self.number
 
     def write(self, turn: Turn, until: float) -> None:

@@ -36,6 +36,14 @@ def opened(wire: Wire, text: str, version: int = 1, uri: str = URI, language: st
     wire.send(notification("textDocument/didOpen", {"textDocument": document}))
 
 
+def typed(wire: Wire, uri: str, version: int, place: tuple[int, int], text: str) -> None:
+    """Put `text` in at a line and column of the document `uri`, which is at `version` then."""
+    at = {"line": place[0], "character": place[1]}
+    change = {"range": {"start": at, "end": at}, "text": text}
+    params = {"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]}
+    wire.send(notification("textDocument/didChange", params))
+
+
 def inline(line: int, character: int, kind: int = 2, uri: str = URI) -> dict[str, Any]:
     at = {"line": line, "character": character}
     return {"textDocument": {"uri": uri}, "position": at, "context": {"triggerKind": kind}}

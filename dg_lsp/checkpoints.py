@@ -264,6 +264,11 @@ def data_folder() -> Path:
     return platformdirs.user_data_path("dg-lsp", appauthor=False)
 
 
+def cache_folder() -> Path:
+    """Return the folder of what this user's checkpoints need and can be made again; it need not exist."""
+    return platformdirs.user_cache_path("dg-lsp", appauthor=False)
+
+
 def lock_file() -> Path:
     """Return the path of the lock file, which pins the commit and the files of each checkpoint fetched from the hub."""
     return data_folder() / "hub.lock.json"

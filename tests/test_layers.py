@@ -41,11 +41,11 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "guard": (TEXT | {"gaps"}, {"tree_sitter"}),
     "edits": (TEXT | {"gaps", "context", "guard"}, {"tree_sitter"}),
     "filling": (BASE, set()),
-    "model": (BASE, MODEL | {"platformdirs", "triton"}),
+    "model": (BASE, MODEL | {"triton"}),
     "engine": (BASE | {"filling"}, {"anyio", "h11", "httpcore2", "httpx2", "filelock", "psutil"}),
     "serving": (
         BASE | {"filling", "engine"},
-        {"filelock", "h11", "platformdirs", "starlette", "uvicorn", "prometheus_client", "ray"},
+        {"filelock", "h11", "starlette", "uvicorn", "prometheus_client", "ray"},
     ),
     "server": (BASE | {"filling", "engine"}, {"pygls", "lsprotocol", "platformdirs", "filelock"}),
     "training": (BASE | {"model"}, MODEL | {"peft", "filelock", "rich"}),

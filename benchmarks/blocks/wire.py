@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from benchmarks.blocks.places import Place
-from benchmarks.server import inline, opened, server, status
+from benchmarks.server import inline, opened, server, status, typed
 from tests.server.wire import NoMessage, Wire, notification
 
 _PATIENCE = 300.0  # seconds
@@ -83,26 +83,26 @@ class _Session:
         self._type(self._line, column, "\n" + place.indent)
         for number, letter in enumerate(word, len(place.indent)):
             self._type(self._line + 1, number, letter)
-        typed = place.indent + word
+        written = place.indent + word
         # 3.
         began = time.perf_counter()
         kind = _INVOKED if situation == "key" else _AUTOMATIC
-        reply = self._ask(self._line + 1, len(typed), kind, "measured")
+        reply = self._ask(self._line + 1, len(written), kind, "measured")
         taken = time.perf_counter() - began
-        text = grown = self._text(typed, reply)
+        text = grown = self._text(written, reply)
         last = status(wire)["last"] or {}
         # 4.
         until, count = time.monotonic() + look, 0
         while text and look and self._has_grown(until):
             count += 1
-            grown = self._text(typed, self._ask(self._line + 1, len(typed), _AUTOMATIC, f"grown {count}"))
+            grown = self._text(written, self._ask(self._line + 1, len(written), _AUTOMATIC, f"grown {count}"))
         wire.send(notification("textDocument/didClose", {"textDocument": {"uri": self._uri}}))
         return Answer(text, taken, "" if text else last.get("why", ""), grown)
 
-    def _text(self, typed: str, reply: dict[str, Any]) -> str:
-        """Return the text that `reply` offers after what was `typed`."""
+    def _text(self, written: str, reply: dict[str, Any]) -> str:
+        """Return the text that `reply` offers after what was `written`."""
         items = (reply.get("result") or {}).get("items", [])
-        return inserted(self._place.above + "\n" + typed, self._place.below, items[0]) if items else ""
+        return inserted(self._place.above + "\n" + written, self._place.below, items[0]) if items else ""
 
     def _has_grown(self, until: float) -> bool:
         """Return whether the server says so before the moment `until`."""
@@ -117,13 +117,8 @@ class _Session:
         return self._wire.ask(f"{self._name} {name}", "textDocument/inlineCompletion", about, _PATIENCE)
 
     def _type(self, line: int, column: int, text: str) -> None:
-        at = {"line": line, "character": column}
         self._version += 1
-        document = {"uri": self._uri, "version": self._version}
-        changes = [{"range": {"start": at, "end": at}, "text": text}]
-        self._wire.send(
-            notification("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
-        )
+        typed(self._wire, self._uri, self._version, (line, column), text)
 
 
 def inserted(before: str, after: str, item: dict[str, Any]) -> str:

@@ -89,6 +89,6 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 def given_settings(arguments: argparse.Namespace) -> Settings:
-    """Return the same as `settings_of`, with the checkpoint `auto` as it is."""
+    """Return what `settings_of` returns, with the checkpoint `auto` as it is."""
     given = {n: getattr(arguments, n) for n in SERVING if hasattr(arguments, n)}
     return override(from_environment(), given)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dg_lsp.checkpoints import OFFERED, data_folder, folder_of, similar_to
+from dg_lsp.checkpoints import OFFERED, cache_folder, data_folder, folder_of, similar_to
 from dg_lsp.cli import plugins
 from dg_lsp.cli.options import explain
 from dg_lsp.cli.shown import show
@@ -17,7 +17,6 @@ from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.resident import stop_at
 from dg_lsp.engine.runtime import LOADING, is_of_engine, runtime_directory, sockets
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.model.manifest import record_file
 from dg_lsp.processes import find_program
 from dg_lsp.server import counts
 from dg_lsp.settings import UsageError
@@ -86,7 +85,7 @@ def _folders() -> Iterator[Kept]:
     """Yield the folders of this user that dg-lsp has written, the largest kind first."""
     places = [
         ("checkpoints", data_folder()),
-        ("cache", record_file().parent),
+        ("cache", cache_folder()),
         ("counts of use", counts.path().parent),
     ]
     yield from (Kept(what, folder) for what, folder in places if folder.is_dir() and any(folder.iterdir()))

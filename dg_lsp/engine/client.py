@@ -53,7 +53,7 @@ _UNREADABLE = (httpx2.DecodingError, wire.WireError)
 class Pace:
     """The times of the last requests for ghost text, in seconds; infinite for those whose text came too late.
 
-    checkpoint: the one that fills them, "" if that is not known here, as where a server does.
+    checkpoint: the one that fills them, "" if that is not known here, as with a server.
     """
 
     def __init__(self, checkpoint: str = "") -> None:

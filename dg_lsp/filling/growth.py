@@ -24,7 +24,7 @@ NOTHING = "nothing more belongs below the text"
 def may_grow(offer: Offer, document: Document) -> bool:
     """Return whether text may be written below the first text of `offer`, made for `document`: it ends its line.
 
-    Where it ends with an empty block, the user continues within that.
+    If it ends with an empty block, the user continues in that.
     """
     fill, gap = offer.fill, offer.gap
     if fill is None or gap is None or not fill.grows or place_inside(offer.texts[0]) is not None:

@@ -12,7 +12,7 @@ _EOL = r"(?:\r\n|\n|\r)"
 _CLOSERS = rf"{_EOL}(?:[ \t]*[)\]}}][)\]}};,]*(?:{_EOL}|\Z))+\Z"
 # What closes a block without lines, at the end of a text: `⏎}` of `if a {⏎}`, `⏎})` of `f(() => {⏎})`.
 _EMPTY = re.compile(rf"(?<=\{{)[ \t]*(?={_CLOSERS})")
-# The same of a block with a line of white space.
+# What closes a block that has one line of white space.
 _LINE = re.compile(rf"(?<=\{{)[ \t]*{_EOL}[ \t]+(?={_CLOSERS})")
 
 

@@ -3,22 +3,19 @@
 Knows a network and its passes; knows no plan.
 """
 
-import json
 import math
 import os
 import platform
 import time
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from dg_lsp import __version__
-from dg_lsp.files.writing import write_whole
+from dg_lsp.files.records import note_in_record, read_record
 from dg_lsp.model.cache import PrefixCache, extend_to
 from dg_lsp.model.canvas import Canvas
 from dg_lsp.model.manifest import record_file
@@ -63,7 +60,7 @@ def place_of(about: str, network: Network) -> str:
 def kept_costs(place: str) -> Costs | None:
     """Return the costs that `keep_costs` has kept for `place`; None without any."""
     try:
-        found = Costs(*map(float, _kept()[place]))
+        found = Costs(*map(float, read_record(_file())[place]))
     except (LookupError, TypeError, ValueError):
         return None
     return found if all(0 < seconds < math.inf for seconds in astuple(found)) else None
@@ -73,22 +70,7 @@ def keep_costs(place: str, costs: Costs) -> None:
     """Keep `costs` for later starts at `place`, a text that says what they depend on, unless they are soon measured."""
     if 2 * (costs.token + costs.row) < _LEAST:
         return
-    others = [(name, found) for name, found in _kept().items() if name != place]
-    kept = dict([*others, (place, astuple(costs))][-_KEPT:])
-    # If they cannot be written, they are measured the next time.
-    with suppress(OSError, RuntimeError):
-        file = _file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(kept).encode("ascii"), mode=0o600)
-
-
-def _kept() -> dict[str, Any]:
-    """Return all that is kept, by place; {} if the file is missing or unreadable."""
-    try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    note_in_record(_file(), place, astuple(costs), _KEPT)
 
 
 def _file() -> Path:

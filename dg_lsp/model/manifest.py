@@ -6,14 +6,12 @@ A large file that matched is hashed again only after its size, time or inode cha
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import platformdirs
-
-from dg_lsp.checkpoints import FETCH_AGAIN, MANIFEST, CheckpointError, read_file, read_json
+from dg_lsp.checkpoints import FETCH_AGAIN, MANIFEST, CheckpointError, cache_folder, read_file, read_json
+from dg_lsp.files.records import read_record, write_record
 from dg_lsp.files.writing import write_whole
 
 JUDGE = "judge.json"
@@ -87,7 +85,8 @@ def entry_of(file: Path) -> dict[str, Any]:
 
 def compare(path: Path, files: Mapping[str, Any], large: int = LARGE) -> None:
     """Raise CheckpointError for the first of `files` that differs from the one of that name in `path`."""
-    known = _verified_before()
+    # The files that matched before, with their marks.
+    known = read_record(record_file())
     found: dict[str, list[Any]] = {}
     for name, wanted in files.items():
         if (
@@ -115,7 +114,7 @@ def compare(path: Path, files: Mapping[str, Any], large: int = LARGE) -> None:
                 f"{file} does not match its sha256 in the manifest: it is damaged; {FETCH_AGAIN}"
             )
     if found and not found.items() <= known.items():
-        _write_record(known | found)
+        write_record(record_file(), known | found)
 
 
 def _sha256(file: Path) -> str:
@@ -125,21 +124,4 @@ def _sha256(file: Path) -> str:
 
 def record_file() -> Path:
     """Return the path of the hashes that were found on this machine; it need not exist."""
-    return platformdirs.user_cache_path("dg-lsp", appauthor=False) / "verified.json"
-
-
-def _verified_before() -> dict[str, Any]:
-    """The files that matched before, with their marks; {} if the record is missing or unreadable."""
-    try:
-        record = json.loads(record_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def _write_record(found: Mapping[str, Any]) -> None:
-    # If the record cannot be written, the files are hashed again the next time.
-    with suppress(OSError, RuntimeError):
-        record = record_file()
-        record.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(record, json.dumps(found).encode("ascii"), mode=0o600)
+    return cache_folder() / "verified.json"

@@ -289,8 +289,8 @@ class Session:
             return [Model(name, 0, 0, None, None, (), "in use", why)]
         found = await asyncio.to_thread(models, settings, status.memory if status else 0)
         if said := self.choice or (status.why if status and status.state == "slow" else ""):
-            told = (settings.checkpoint, self.unasked.name)
-            found = [replace(m, note=f"{said}; {m.note}") if m.name in told else m for m in found]
+            writers = (settings.checkpoint, self.unasked.name)
+            found = [replace(m, note=f"{said}; {m.note}") if m.name in writers else m for m in found]
         return found
 
     async def use(self, checkpoint: str) -> None:

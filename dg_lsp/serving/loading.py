@@ -1,15 +1,11 @@
 """Loading: how far the loading of a checkpoint is, as a share of its time, by the stages of the last start."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import platformdirs
-
-from dg_lsp.files.writing import write_whole
+from dg_lsp.checkpoints import cache_folder
+from dg_lsp.files.records import note_in_record, read_record
 
 # The beginnings of the words that loading reports, in order, and the seconds of each stage where no start is known:
 # those of `coder`, mapped from the disk, on two idle cores.
@@ -58,33 +54,18 @@ class Loading:
         took = [round(end - begin, 2) for begin, end in zip(begins, ends, strict=True)]
         # How long it waited for another engine that loads says nothing of the next time.
         took[[*_STAGES].index("waiting")] = 0.0
-        others = [(name, found) for name, found in _read().items() if name != self._digest]
-        kept = dict([*others, (self._digest, took)][-_KEPT:])
-        # If they cannot be written, the next start goes by those of another one.
-        with suppress(OSError, RuntimeError):
-            file = _file()
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, json.dumps(kept).encode("ascii"), mode=0o600)
+        note_in_record(_file(), self._digest, took, _KEPT)
 
 
 def _known(digest: str) -> Sequence[float]:
     """Return the seconds of each stage of the last start of the checkpoint with this digest, or usual ones."""
     try:
-        found = [float(seconds) for seconds in _read()[digest]]
+        found = [float(seconds) for seconds in read_record(_file())[digest]]
     except (LookupError, TypeError, ValueError):
         found = []
     is_good = len(found) == len(_STAGES) and all(0 <= seconds < 1e4 for seconds in found)
     return found if is_good else [*_STAGES.values()]
 
 
-def _read() -> dict[str, Any]:
-    """Return all that is kept, by digest; {} if the file is missing or unreadable."""
-    try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RuntimeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _file() -> Path:
-    return platformdirs.user_cache_path("dg-lsp", appauthor=False) / "starts.json"
+    return cache_folder() / "starts.json"

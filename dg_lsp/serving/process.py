@@ -201,7 +201,7 @@ async def _watch(service: Service, settings: Settings, listening: tuple[Path, in
             return FAILED
         patience = settings.idle_minutes or (60 if status.device.startswith("cuda") else 15)
         # A request without progress for that long does not keep the engine either.
-        idle = status.state in ("ready", "busy", "slow")
+        idle = status.state not in ("starting", "loading")
         if idle and time.monotonic() - service.last_active > patience * 60:
             _log.info("idle for %g minutes; exiting", patience)
             return 0

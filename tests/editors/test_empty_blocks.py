@@ -1,4 +1,4 @@
-"""An empty block in both editors: the cursor goes into it once it is accepted, and ghost text goes on there."""
+"""An empty block in both editors: the cursor goes into it once it is accepted, and ghost text continues there."""
 
 from collections.abc import Iterator
 

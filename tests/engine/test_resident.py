@@ -324,6 +324,19 @@ def test_an_idle_engine_exits_and_leaves_no_socket(runtime: Path) -> None:
     assert len(engines(runtime)) <= 1
 
 
+def test_an_idle_engine_whose_server_is_away_exits(runtime: Path) -> None:
+    """It counts as failed, though it was loaded, and so it never exited."""
+
+    async def work(engine: ResidentEngine) -> None:
+        with pytest.raises(EngineError, match=r"no llama\.cpp server answers"):
+            await fill_of(engine)
+        status = await engine.status()
+        assert status is not None and status.state == "failed" and "no llama.cpp" in status.why
+        await until(lambda: not engines(runtime))
+
+    with_engine(Settings(engine_url="llama+http://127.0.0.1:9", idle_minutes=0.05), work)
+
+
 def test_an_engine_whose_socket_vanished_exits(runtime: Path) -> None:
     async def work(engine: ResidentEngine) -> None:
         await engine.start()

@@ -323,7 +323,7 @@ def test_a_smaller_engine_that_dies_loses_no_request(alive: bool) -> None:
         await window.fill(times=2)
         assert window.counts == (before[0] + 2, before[1] + alive)
         assert not window.session.unasked.writes
-        # The window of another one goes on with it.
+        # The window of another one continues with it.
         await window.session.close()
 
     asyncio.run(work())

@@ -29,7 +29,7 @@ from dg_lsp.source.jsx import is_attribute
 from dg_lsp.source.language import load_language
 
 # A command of the client, for the cursor.
-_INSIDE = types.Command("Go on within the block", "dg-lsp.inside")
+_INSIDE = types.Command("Continue in the block", "dg-lsp.inside")
 _OTHERS = 8  # further open documents whose words count as in sight
 
 

@@ -10,7 +10,7 @@ local api = vim.api
 ---@field row integer counted from 0
 ---@field col integer bytes
 ---@field before string the row's text before the place
----@field after string the row's text after it
+---@field behind string the row's text after it
 ---@field count integer the buffer's number of lines
 ---@field text string
 ---@field inside? boolean whether the cursor belongs into the empty block that the text ends with
