@@ -1,0 +1,123 @@
+"""Train adapters for the rows of a canvas after a frozen causal network, and report on their drafts.
+
+    python -m benchmarks.denoiser cut GGUF gaps.safetensors --from DIR --from DIR --count 8000
+    python -m benchmarks.denoiser cut GGUF held.safetensors --from OTHER --count 240 --files
+    python -m benchmarks.denoiser train GGUF gaps.safetensors OUT --minutes 90
+    python -m benchmarks.denoiser prepare GGUF held.safetensors texts.safetensors
+    python -m benchmarks.denoiser report GGUF held.safetensors texts.safetensors OUT/adapter-400.safetensors
+
+GGUF is a Qwen2 with tokens for filling in the middle, such as that of coder-0.5b. `train` continues what is in OUT,
+and can be ended at any time: it loses four minutes. `report` without adapters is that of the untrained ones.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from benchmarks import parser_of
+from benchmarks.denoiser import cuts, drafts
+from benchmarks.denoiser.network import CanvasLora
+from benchmarks.denoiser.training import Plan, Training, put, train
+from dg_lsp.model.networks.causal import read_tokenizer
+from dg_lsp.model.networks.gguf_causal import read_in_full
+from dg_lsp.model.networks.gguf_file import read_gguf
+
+_MARKS = (100, 200, 400, 700, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000, 8000, 10_000, 15_000, 20_000)
+_FILE = 60_000  # characters
+
+
+def _network(given: argparse.Namespace) -> CanvasLora:
+    """Return the network in bf16, with adapters that change nothing."""
+    opened = read_gguf(given.network)
+    mask, end = (read_tokenizer(opened).token_to_id(token) for token in (cuts.PAD, cuts.END))
+    return CanvasLora(read_in_full(opened).to(torch.bfloat16).eval(), mask, end)
+
+
+def cut(given: argparse.Namespace) -> None:
+    """Cut gaps and write them."""
+    near = {"near": _FILE} if given.files else {}
+    found = list(cuts.cut(given.folders, read_tokenizer(given.network), given.count, given.seed, **near))
+    cuts.save(given.gaps, found, files=given.files)
+    print(f"{len(found)} gaps, {sum(len(gap.text) for gap, _, _ in found) / len(found):.1f} tokens each")
+
+
+def run_training(given: argparse.Namespace) -> None:
+    """Train for some minutes."""
+    plan = Plan(given.planned, given.rate, given.own)
+    until = time.time() + 60 * given.minutes
+    train(Training(_network(given), cuts.load(given.gaps), plan), given.out, _MARKS, until)
+
+
+def prepare(given: argparse.Namespace) -> None:
+    """Write the network's own texts for held-out gaps."""
+    end = read_tokenizer(given.network).token_to_id(cuts.END)
+    drafts.prepare(_network(given), cuts.load(given.gaps), end, given.texts)
+
+
+def report(given: argparse.Namespace) -> None:
+    """Print a line of JSON for each of the adapters, or for untrained ones, and one for copies from the files."""
+    gaps, stored = cuts.load(given.gaps), load_file(given.gaps)
+    with safe_open(given.texts, "pt") as opened:
+        texts = json.loads(opened.metadata()["texts"])
+    if given.copies:
+        files = [(stored[f"before.{n}"].tolist(), stored[f"after.{n}"].tolist()) for n in range(len(gaps))]
+        _say("copies", drafts.report_copies(gaps, texts, files))
+        return
+    network = _network(given)
+    for path in given.adapters or [None]:
+        if path is not None:
+            put(network, load_file(path))
+        _say(
+            path.stem if path else "untrained", drafts.report(network, gaps, given.texts, texts, given.width)
+        )
+
+
+def _say(name: str, found: dict[str, Any]) -> None:
+    rounded = {
+        key: [round(number, 3) for number in value] if isinstance(value, tuple) else value
+        for key, value in found.items()
+    }
+    print(json.dumps({"of": name} | rounded), flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--threads", type=int, default=1)
+    commands = parser.add_subparsers(required=True)
+    made = {}
+    for name, run in (("cut", cut), ("train", run_training), ("prepare", prepare), ("report", report)):
+        made[name] = commands.add_parser(name, help=run.__doc__)
+        made[name].set_defaults(run=run)
+        made[name].add_argument("network", type=Path, help="a GGUF file")
+        made[name].add_argument("gaps", type=Path, help="gaps, as `cut` writes them")
+    made["cut"].add_argument(
+        "--from", dest="folders", type=Path, action="append", metavar="DIR", required=True
+    )
+    made["cut"].add_argument("--count", type=int, default=8000)
+    made["cut"].add_argument("--seed", type=int, default=0)
+    made["cut"].add_argument("--files", action="store_true", help="with the files around them, for copies")
+    made["train"].add_argument("out", type=Path)
+    made["train"].add_argument("--minutes", type=float, default=60)
+    made["train"].add_argument("--planned", type=int, default=4000, help="gaps in all")
+    made["train"].add_argument("--rate", type=float, default=Plan.rate)
+    made["train"].add_argument("--own", type=float, default=0.5, help="share of the network's own chances")
+    for name in ("prepare", "report"):
+        made[name].add_argument("texts", type=Path)
+    made["report"].add_argument("adapters", type=Path, nargs="*")
+    made["report"].add_argument("--width", type=int, default=32, help="rows of a canvas")
+    made["report"].add_argument("--copies", action="store_true", help="of copies from the file alone")
+    return parser
+
+
+if __name__ == "__main__":
+    given = _parser().parse_args()
+    torch.set_num_threads(given.threads)
+    torch.set_flush_denormal(True)
+    given.run(given)
