@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     made["train"].add_argument("out", type=Path)
     made["train"].add_argument("--minutes", type=float, default=60)
     made["train"].add_argument("--planned", type=int, default=4000, help="gaps in all")
-    made["train"].add_argument("--rate", type=float, default=Plan.rate)
+    made["train"].add_argument("--rate", type=float, default=8e-4)
     made["train"].add_argument("--own", type=float, default=0.5, help="share of the network's own chances")
     for name in ("prepare", "report"):
         made[name].add_argument("texts", type=Path)
