@@ -35,7 +35,8 @@ _FILE = 60_000  # characters
 def _network(given: argparse.Namespace) -> CanvasLora:
     """Return the network in bf16, with adapters that change nothing."""
     opened = read_gguf(given.network)
-    mask, end = (read_tokenizer(opened).token_to_id(token) for token in (cuts.PAD, cuts.END))
+    tokenizer = read_tokenizer(opened)
+    mask, end = (cuts.number_of(tokenizer, token) for token in (cuts.PAD, cuts.END))
     return CanvasLora(read_in_full(opened).to(torch.bfloat16).eval(), mask, end)
 
 
@@ -56,7 +57,7 @@ def run_training(given: argparse.Namespace) -> None:
 
 def prepare(given: argparse.Namespace) -> None:
     """Write the network's own texts for held-out gaps."""
-    end = read_tokenizer(given.network).token_to_id(cuts.END)
+    end = cuts.number_of(read_tokenizer(given.network), cuts.END)
     drafts.prepare(_network(given), cuts.load(given.gaps), end, given.texts)
 
 

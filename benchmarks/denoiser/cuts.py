@@ -94,10 +94,10 @@ def _gap(data: bytes, start: int, end: int, tokenizer: Tokenizer, near: int) -> 
     )
     if len(before) < ABOVE or len(after) < BELOW:
         return None
-    prefix, suffix, middle = (tokenizer.token_to_id(mark) for mark in MARKS)
+    prefix, suffix, middle = (number_of(tokenizer, mark) for mark in MARKS)
     prompt = prefix, *before[-ABOVE:], suffix, *after[:BELOW], middle
     whole = len(inside) < LONGEST
-    inside = [*inside, tokenizer.token_to_id(END)] if whole else inside[:LONGEST]
+    inside = [*inside, number_of(tokenizer, END)] if whole else inside[:LONGEST]
     return Gap(prompt, tuple(inside), whole), before, after
 
 
@@ -120,6 +120,14 @@ def _statements(root: Node, language: str) -> list[tuple[int, int]]:
     """Return the spans of the statements of at most 300 bytes."""
     nodes = load_language(language).captures(root).get("statement", [])
     return [(n.start_byte, n.end_byte) for n in nodes if 8 <= n.end_byte - n.start_byte <= 300]
+
+
+def number_of(tokenizer: Tokenizer, token: str) -> int:
+    """Return the number of `token`; KeyError if there is none."""
+    found = tokenizer.token_to_id(token)
+    if found is None:
+        raise KeyError(token)
+    return found
 
 
 def save(path: Path, cuts: Sequence[Cut], *, files: bool) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ def put(network: CanvasLora, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def train(training: Training, folder: Path, marks: Sequence[int], until: float) -> None:
-    """Train until the clock says `until`, or SIGTERM, and say a line a minute.
+    """Train until the clock says `until`, or until SIGTERM; print a line a minute.
 
     folder: gets state.safetensors, curve.jsonl, and the adapters after each of `marks` gaps.
     """
@@ -117,9 +118,11 @@ def train(training: Training, folder: Path, marks: Sequence[int], until: float) 
     state = folder / "state.safetensors"
     if state.exists():
         training.restore(state)
+    ended = list[int]()
+    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     begun, saved, losses = _now(), time.monotonic(), list[float]()
     first = training.step
-    while time.time() < until:
+    while time.time() < until and not ended:
         losses.append(training.advance())
         seen = training.step * BATCH
         for mark in marks:
