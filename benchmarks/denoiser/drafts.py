@@ -90,7 +90,7 @@ def draft(
 
 
 def copied(before: Sequence[int], after: Sequence[int], longest: int = 4) -> list[int]:
-    """Return what followed in the file the last time that its last tokens, as many as possible, stood there."""
+    """Return the tokens after another place of the file with the same last tokens, as many of them as possible."""
     for size in range(longest, 0, -1):
         wanted = list(before[-size:])
         for text in (before, after):
