@@ -3,7 +3,9 @@
 The errors that it adds, code that only the grammar takes, what is read otherwise after it, and what it leaves or ends.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 import tree_sitter
 from tree_sitter import Node
@@ -13,13 +15,16 @@ from dg_lsp.guard.baseline import Text, container_of, is_sound_but_for_its_gap
 from dg_lsp.guard.site import Fault, fault_at
 from dg_lsp.messages import LISTS
 from dg_lsp.source.bodies import bodies_of
+from dg_lsp.source.directives import directive_start
 from dg_lsp.source.language import Language, check_shape, query_cursor
-from dg_lsp.source.lexer import line_end
+from dg_lsp.source.lexer import leading, line_end, width
 from dg_lsp.source.misplaced import new_misplaced, repeated
 
 # How many bytes after a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
 _BARE = "jsx_text"
+# Signs after which a statement goes on in the line below.
+_GO_ON = frozenset(bytes([sign]) for sign in rb"=+-*/%&|<>^!?,.([~\\")
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 # What holds a gap: a function, a class, a block or brackets; where it begins; where it ends, from the text's end, or
 # -1 if that is before the end of the fill.
@@ -70,11 +75,11 @@ def changed(old: Text, new: Text) -> tuple[Fault, ...]:
     """Return what `new`, a text of the same gap as `old`, reads otherwise, as faults of its fill, errors apart.
 
     1. Code that only the grammar takes is where it was.  2. Strings, comments and brackets after the gap are the same.
-    3. What held the gap holds the fill, and ends where it did.
+    3. What held the gap holds the fill, and ends where it did.  4. The next line is no part of the fill's statement.
     """
     if not new.clean:
         return ()
-    return _misread(old, new) or (_displaced(old, new) if old.clean else ())
+    return _misread(old, new) or (_displaced(old, new) or taken(old, new) if old.clean else ())
 
 
 def _misread(old: Text, new: Text) -> tuple[Fault, ...]:
@@ -120,6 +125,85 @@ def _displaced(old: Text, new: Text) -> tuple[Fault, ...]:
     at = max(at, 0)
     at += len(fill[at:]) - len(fill[at:].lstrip())
     return (fault_at(fill, at, len(fill), f"text outside of the {lost[0]}"),)
+
+
+def taken(old: Text, new: Text) -> tuple[Fault, ...]:
+    """Return the fault that the fill of `new` takes in the statement on the next line, as `x =` does in JavaScript.
+
+    A line that is deeper than that of the gap continues it, and so may any after a comma, as in CSS. What stands whole
+    before a statement may hold it, such as an annotation, or the header `if (a)`. old: a sound text.
+    """
+    leaf = _next_leaf(old) if _begins_statement(new) else None
+    if leaf is None or width(leading(old.data, leaf.start_byte)) > width(leading(old.data, old.site.line)):
+        return ()
+    begin = old.site.line + len(leading(old.data, old.site.line))
+    at = leaf.start_byte + len(new.data) - len(old.data)
+    own = new.tree.root_node.descendant_for_byte_range(at, at + 1)
+    statement, holders = _outermost(leaf, "start_byte"), _begun_by(own, begin) if own else ()
+    if not statement.is_named or not holders or _begun_by(leaf, begin):
+        return ()
+    known = {_ending(old, node) for node in (leaf, *_ancestors(leaf)) if node.start_byte == leaf.start_byte}
+    part, held = _last_part(new), {_ending(new, node) for node in holders[-1].named_children}
+    if part and (
+        (part.parent == holders[-1] and _ending(old, statement) in held)
+        or {_ending(new, node) for node in holders} <= known
+    ):
+        return ()
+    return (fault_at(new.fill, len(new.fill), len(new.fill), "a beginning that takes in the next line"),)
+
+
+def _begins_statement(text: Text) -> bool:
+    """Return whether the fill of `text` is the last of its line, which begins a statement and ends it, if it can."""
+    site, fill = text.site, text.fill.rstrip()
+    if site.kind not in ("statement", "rest_of_line") or site.rest.strip() or fill.endswith(b","):
+        return False
+    is_within = site.before[: site.line].rstrip()[-1:] in _GO_ON
+    return not is_within and directive_start(text.language, text.data, text.end) < 0
+
+
+def _last_part(text: Text) -> Node | None:
+    """Return the outermost node that ends where the fill of `text` does; None if that is a word or a sign."""
+    end = text.start + len(text.fill.rstrip())
+    last = text.tree.root_node.descendant_for_byte_range(end - 1, end)
+    part = None if last is None else _outermost(last, "end_byte")
+    return part if part is not None and part.is_named else None
+
+
+def _ending(text: Text, node: Node) -> tuple[str, int]:
+    """Return the type of a node of `text`, and where it ends, from the text's end."""
+    return node.type, len(text.data) - node.end_byte
+
+
+def _next_leaf(text: Text) -> Node | None:
+    """Return the first leaf of `text` after its fill that is no comment; None at the end of the text."""
+    at = text.end
+    while True:
+        at += len(text.data[at:]) - len(text.data[at:].lstrip())
+        leaf = text.tree.root_node.descendant_for_byte_range(at, at + 1)
+        if at >= len(text.data) or leaf is None or leaf.start_byte != at:
+            return None
+        if not leaf.is_extra:
+            return leaf
+        at = leaf.end_byte
+
+
+def _ancestors(node: Node) -> Iterator[Node]:
+    """Yield the nodes that hold `node`, the innermost first."""
+    holder = node.parent
+    while holder is not None:
+        yield holder
+        holder = holder.parent
+
+
+def _outermost(node: Node, edge: str) -> Node:
+    """Return the outermost node that begins, or ends, where `node` does."""
+    *_, found = node, *takewhile(lambda one: getattr(one, edge) == getattr(node, edge), _ancestors(node))
+    return found
+
+
+def _begun_by(leaf: Node, begin: int) -> list[Node]:
+    """Return the nodes that hold `leaf` and begin before it, from `begin` on."""
+    return [node for node in _ancestors(leaf) if begin <= node.start_byte < leaf.start_byte]
 
 
 def _holders(text: Text) -> dict[_Holder, int]:

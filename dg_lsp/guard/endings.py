@@ -14,6 +14,8 @@ from dg_lsp.source.lexer import leading, line_start, logical_lines, tokens, unre
 # A line that begins so belongs to the item that begins above it at the same indentation.
 _WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi", "done")
 _CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
+# The text before a brace that opens a value, such as an object, and no block.
+_VALUE = re.compile(rb"(?:[(\[{,:?]|[^=!<>]=|\breturn)\Z")
 # Lists of types that the end of a line leaves open: `Map<String, List<`.
 _TYPES = re.compile(rb"(?:[\w$] ?<[^<>;(){}]*)+\Z")
 
@@ -169,14 +171,14 @@ def closed_below(request: Infill, text: str) -> str | None:
     """Return whole lines `text` with closers of the blocks that they and the line of the gap leave open.
 
     Each is on a line of its own, indented like the line of its opener: `}` below `if a {`. None if the lines end within
-    a call, a list, a string or a comment, which is half a statement.
+    a call, a list, an object, a string or a comment, which is half a statement.
     """
     site = site_of(request)
     data = to_bytes(request.prefix + text)
     state, newline = state_at(site.language, data, len(data)), newline_of(request)
     own = sorted((at for at in state.opened if at >= site.line), reverse=True)
-    is_block = site.language.style == "brace" and data[own[0] : own[0] + 1] == b"{" if own else True
-    if state.string or state.comment or not is_block or (own and text.rstrip().endswith(",")):
+    is_value = bool(own) and (site.language.style != "brace" or _opens_value(data, own[0]))
+    if state.string or state.comment or is_value or (own and text.rstrip().endswith(",")):
         return None
     found, last = text.rstrip(), -1
     for at in own:
@@ -184,6 +186,11 @@ def closed_below(request: Infill, text: str) -> str | None:
         found += closer if line == last else newline + leading(data, at).decode() + closer
         last = line
     return found
+
+
+def _opens_value(data: bytes, at: int) -> bool:
+    """Return whether the bracket at `at` opens a call, a list or an object, and no block."""
+    return data[at : at + 1] != b"{" or _VALUE.search(data[:at].rstrip()[-7:]) is not None
 
 
 def _line(site: Site, text: str) -> bytes:

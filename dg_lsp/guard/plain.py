@@ -10,7 +10,8 @@ from tree_sitter import Node, Tree
 
 from dg_lsp.budget import attempt
 from dg_lsp.gaps import REACH, open_at
-from dg_lsp.guard.compare import errors_of
+from dg_lsp.guard.baseline import Text
+from dg_lsp.guard.compare import errors_of, taken
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.site import Site
 from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, statement_of, takes_in
@@ -70,6 +71,8 @@ def _harm_in_tree(site: Site, fill: bytes) -> str:
         return "a syntax error"
     if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):
         return "a syntax error"
+    if not (errors or old.root_node.has_error) and taken(Text(site, b"", old), Text(site, fill, new)):
+        return "a statement that takes in the next line"
     moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
     if moved:
         return "a statement that cannot be here"

@@ -17,7 +17,6 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.likelihood import neg_log_likelihoods
 from dg_lsp.model.networks.base import Reader
-from dg_lsp.model.plan import REPAIR_STEPS, plan_for
 from dg_lsp.model.sampler import AnchoredSampler, SeededNoise
 from dg_lsp.model.step import Step
 from dg_lsp.source.document import last_line
@@ -30,7 +29,7 @@ CANVAS_SEED, _ROUND_SEED, _BATCH_SEED = 104729, 1299709, 7919
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A canvas whose rows are denoised together for `request`.
+    """A canvas whose rows are denoised together for `request`, in so many `steps` at most.
 
     before: the text that earlier canvases wrote of the same fill. around: the texts of the fill that are anchored on
     this canvas, before and after its free slots (in a repair). round: the number of the round of repair, 0 outside it.
@@ -38,6 +37,7 @@ class Batch:
 
     canvas: Canvas
     request: Infill
+    steps: int
     before: str = ""
     around: tuple[str, str] = ("", "")
     round: int = 0
@@ -64,9 +64,7 @@ def denoise_batch(
 
     The seed depends on the request's seed and on which batch it is, and on nothing that other batches did.
     """
-    schedule = replace(
-        model.schedule, steps=REPAIR_STEPS if batch.round else plan_for(batch.request, model).steps
-    )
+    schedule = replace(model.schedule, steps=batch.steps)
     seed = (
         batch.request.seed
         + _BATCH_SEED * number

@@ -216,15 +216,15 @@ def _last(task: Task, fills: Sequence[Fill]) -> Fill:
 def _is_late(task: Task) -> bool:
     """Return whether the time left does not allow any denoising."""
     left = task.clock.left()
-    return task.clock.is_over() or not may_denoise(left, plan_for(task.request, task.model))
+    return task.clock.is_over() or not may_denoise(left, task.plan)
 
 
 def _in_time_left(task: Task, best: Sequence[Fill | Candidate]) -> Task:
     """`task` with the time left as its deadline; where that is short, with the first of `best` to start from."""
-    request = replace(task.request, deadline=task.clock.left())
-    if best and plan_for(request, task.model).drafted:
-        request = replace(request, start=best[0].text, noised=NOISED)
-    return replace(task, request=request)
+    hurried = replace(task, request=replace(task.request, deadline=task.clock.left()))
+    if not (best and hurried.plan.drafted):
+        return hurried
+    return replace(hurried, request=replace(hurried.request, start=best[0].text, noised=NOISED))
 
 
 def _is_good_enough(request: Infill, best: Sequence[Fill]) -> bool:

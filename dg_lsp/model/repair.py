@@ -21,7 +21,7 @@ from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.canvas import Canvas, Seam, lay_out, stack
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
-from dg_lsp.model.plan import ROUNDS
+from dg_lsp.model.plan import REPAIR_STEPS, ROUNDS
 
 # Tokens freed before the point of failure at the first, the second and the third try; then the whole statement.
 WIDTHS = (1, 4, 12)
@@ -80,7 +80,9 @@ def repair(
         rows = _rows(freed, origin.layout)
         if clock.is_over() or not rows or not text.startswith(origin.before):
             break
-        batch = Batch(stack(rows).to(model.device), origin.request, origin.before, freed.around, number)
+        batch = Batch(
+            stack(rows).to(model.device), origin.request, REPAIR_STEPS, origin.before, freed.around, number
+        )
         # 3.
         steps_of_round = stop_when_enough(model, batch, denoise_batch(model, cache, batch, origin.number))
         last = yield from report_steps(model, batch, steps_of_round, clock)

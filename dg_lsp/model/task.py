@@ -10,6 +10,7 @@ from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.canvas import Seam
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
+from dg_lsp.model.plan import Plan, plan_for
 from dg_lsp.model.tokens import Join, join_of, tokenise
 from dg_lsp.reasons import OutOfTime
 
@@ -31,6 +32,11 @@ class Task:
     def tokens(self) -> tuple[tuple[int, ...], Seam]:
         """The tokens to encode, and those on both sides of the gap."""
         return tokenise(self.model, self.request)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan for the request on this machine."""
+        return plan_for(self.request, self.model)
 
     @cached_property
     def join(self) -> Join:

@@ -103,8 +103,9 @@
 
 ; The grammar takes these for names.
 ([(identifier) (statement_identifier) (shorthand_property_identifier) (shorthand_property_identifier_pattern)] @refuse
-  (#any-of? @refuse "break" "case" "catch" "const" "continue" "delete" "do" "else" "finally" "for" "if" "in" "instanceof"
-    "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))
+  (#any-of? @refuse "break" "case" "catch" "const" "continue" "delete" "do" "else" "export" "finally" "for" "if" "in"
+    "instanceof" "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))
+((expression_statement . (identifier) @refuse) (#eq? @refuse "let"))
 
 ; An element that is missing, which only an array may have; what remains under a key.
 (arguments ["(" ","] . "," @refuse)

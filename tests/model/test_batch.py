@@ -44,7 +44,7 @@ def settled(model: Checkpoint, *fills: str, suffix: str = SUFFIX) -> tuple[Batch
     zeros = torch.zeros(canvas.tokens.shape)
     done = torch.ones(canvas.rows, dtype=torch.bool)
     request = Infill("def area(r):\n" + HEAD, suffix, "python", "rest_of_line")
-    return Batch(canvas, request), Step(4, best, best, canvas.anchored, zeros, torch.empty(0), done)
+    return Batch(canvas, request, 4), Step(4, best, best, canvas.anchored, zeros, torch.empty(0), done)
 
 
 def test_the_one_that_the_encoder_finds_likeliest_comes_first_among_those_that_can_be_shown(

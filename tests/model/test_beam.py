@@ -19,7 +19,7 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock
 from dg_lsp.model.fill import fill as infill
 from dg_lsp.model.networks.decoder import capped_logits
-from dg_lsp.model.plan import Writing
+from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.tokens import tokenise
@@ -177,10 +177,10 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As many rows as there are tokens make the search over texts of one and two tokens complete.
-    plan = line_source.plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
+    plan = plan_for(Infill(PREFIX, SUFFIX, "python", "rest_of_line"))
     never = line_source._never(model.texts, model.special, model.vocabulary)
     size, allowed = model.vocabulary, [t for t in range(model.vocabulary) if t not in never]
-    monkeypatch.setattr(line_source, "plan_for", lambda *_: replace(plan, drafts=Writing(size, 2)))
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(size, 2)))
     request = Infill(PREFIX, SUFFIX, "python", "rest_of_line")
     prefix, seam = tokenise(model, request)
     whole = [*prefix, *seam.head]
@@ -218,7 +218,7 @@ def test_drafting_stops_once_what_goes_on_is_unlikely(
         drafts, texts = run_to_end(line_source.draft_line(task_of(model, request, cache)))
         steps[left] = len(drafts)
         assert texts
-    limit = line_source.plan_for(request).drafts.tokens
+    limit = plan_for(request).drafts.tokens
     assert steps[1e-30] == limit and steps[1e30] <= 2
 
 
@@ -259,8 +259,8 @@ BODY = Infill("def area(r):\n    ", "\n\n\nx = 1\n", "python", "function_body", 
 def test_each_body_goes_on_with_the_likeliest_token_from_another_first_one(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(3, 12)))
+    plan = plan_for(BODY)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(3, 12)))
     prefix, seam = tokenise(model, BODY)
     found = bodies(model, BODY, monkeypatch)
     encoder = model.network.model.encoder.language_model
@@ -296,15 +296,15 @@ def test_a_body_that_goes_round_within_a_line_is_refused(
     monkeypatch.setattr(body_source, "goes_round", lambda text: len(text) > 3)
     _, fills = lines(model, BODY)
     # The beam search has dropped them all.
-    assert len(fills) == body_source.plan_for(BODY).drafts.rows
+    assert len(fills) == plan_for(BODY).drafts.rows
     assert {fill.refusal for fill in fills} == {"it repeats itself"}
 
 
 def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(3, 40)))
+    plan = plan_for(BODY)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(3, 40)))
     # Each body ends when it is as long as its number says.
     seen: dict[str, int] = {}
 
@@ -327,9 +327,9 @@ def test_nothing_more_is_written_once_the_likeliest_bodies_have_ended(
 
 def test_the_likeliest_body_a_token_is_found(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows as there are tokens make the search over bodies of two tokens complete."""
-    plan = body_source.plan_for(BODY)
+    plan = plan_for(BODY)
     monkeypatch.setattr(
-        body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(model.vocabulary, 1))
+        "dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(model.vocabulary, 1))
     )
     monkeypatch.setattr(body_source, "_fill_of", lambda _, text: Fill(text))
     # Every body of two tokens has ended.
@@ -370,8 +370,8 @@ def script(model: Checkpoint, patch: pytest.MonkeyPatch, ends: Sequence[str]) ->
 def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(4, 12)))
+    plan = plan_for(BODY)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(4, 12)))
     everything = [text for text in model.texts if len(text) == 1]
     script(model, monkeypatch, everything)
     drafts, fills = lines(model, BODY)
@@ -391,8 +391,8 @@ def test_a_body_is_searched_until_enough_have_ended_or_the_limit(
 
 
 def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(4, 12)))
+    plan = plan_for(BODY)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(4, 12)))
     script(model, monkeypatch, [text for text in model.texts if len(text) == 1])
     monkeypatch.setattr(body_source, "flaws_of", lambda _: lambda _: 0)
     few, _ = lines(model, BODY)
@@ -414,8 +414,8 @@ def test_a_body_without_flaws_comes_first(model: Checkpoint, monkeypatch: pytest
 def test_where_more_bodies_are_wanted_others_are_written_greedily(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = body_source.plan_for(BODY)
-    monkeypatch.setattr(body_source, "plan_for", lambda *_: replace(plan, drafts=Writing(3, 12)))
+    plan = plan_for(BODY)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: replace(plan, drafts=Writing(3, 12)))
     script(model, monkeypatch, [])
     drafts, (first,) = lines(model, BODY)
     more, fills = lines(model, replace(BODY, alternatives=3))

@@ -28,7 +28,6 @@ from dg_lsp.model.judge import PLAIN, SITUATIONS
 from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.prompts.fim import _PIECES, FAMILIES, family_of, item_start, near_suffix
 from dg_lsp.model.prompts.styles import STYLES, frame_of, style_of
-from dg_lsp.model.sources import bodies as body_source
 from dg_lsp.model.sources import lines as line_source
 from dg_lsp.model.sources.below import UNSURE
 from dg_lsp.model.sources.lines import lines_in_sight
@@ -262,8 +261,8 @@ def written(model: Checkpoint, request: Infill, cache: PrefixCache) -> tuple[dic
 
 def write_all(monkeypatch: pytest.MonkeyPatch, drafts: Writing) -> None:
     """Have as many texts written as `drafts` allows, however unlikely they are."""
-    plan = replace(line_source.plan_for(REQUEST), drafts=drafts)
-    monkeypatch.setattr(line_source, "plan_for", lambda *_: plan)
+    plan = replace(plan_for(REQUEST), drafts=drafts)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: plan)
     monkeypatch.setattr(line_source, "_BEHIND", 1e9)
     monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
 
@@ -444,7 +443,7 @@ def test_a_single_row_of_a_body_is_written_once(knowing: Checkpoint, monkeypatch
     truth = "x = r / 2\n    return half(x)"
     knows(knowing, request, truth)
     plan = replace(plan_for(request, knowing), drafts=Writing(1, 60))
-    monkeypatch.setattr(body_source, "plan_for", lambda *_: plan)
+    monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: plan)
     *drafts, last = fill(knowing, PrefixCache(knowing.network.text_config), request)
     assert isinstance(last, Fill) and last.text == truth
     passes = sum(isinstance(event, Draft) and not event.pause for event in drafts)

@@ -23,8 +23,6 @@ from dg_lsp.guard import (
 from dg_lsp.messages import LISTS, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, Start, only, search, text_logits, tokens_across
 from dg_lsp.model.candidates import Candidate, candidates_of, checked, fitted
-from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.clock import Clock
 from dg_lsp.model.judge import PLAIN, chances
 from dg_lsp.model.task import Task
 from dg_lsp.model.tree import Tree
@@ -182,7 +180,7 @@ def _write(task: Task, begun: str, bounds: _Bounds) -> Generator[Draft, None, Li
     tree = Tree(task.model.network, task.cache, join.kept - 1)
     (states,) = tree.read([[task.cache.tokens[join.kept - 1], *tokens]])
     start = Start(tree, states[-1:], again, (*task.cache.tokens[: join.kept], *tokens), late=_LATE)
-    policy = _Below(task.model, task.request, task.clock, begun, again, bounds)
+    policy = _Below(task, begun, again, bounds)
     return (yield from search(start, policy, task.clock))
 
 
@@ -211,9 +209,7 @@ class _Below:
     looked: how many whole lines it had when it was last looked at whether they can be shown.
     """
 
-    model: Checkpoint
-    request: Infill
-    clock: Clock
+    task: Task
     begun: str
     again: str
     bounds: _Bounds
@@ -231,24 +227,24 @@ class _Below:
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest first token below the first line."""
-        likely = text_logits(self.model, states)[0]
+        likely = text_logits(self.task.model, states)[0]
         if self.again:
-            likely = only(likely, tokens_across(self.model, self.again))
+            likely = only(likely, tokens_across(self.task.model, self.again))
         return self._longer((), likely)
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Return the text with its likeliest next token; [] where it ends."""
-        return self._longer(rows[0].tokens, text_logits(self.model, states)[0])
+        return self._longer(rows[0].tokens, text_logits(self.task.model, states)[0])
 
     def _longer(self, before: tuple[int, ...], logits: Tensor) -> list[Row]:
         likely = logits.log_softmax(-1)
         token = int(likely.argmax())
         tokens = (*before, token)
         self.total -= float(likely[token])
-        if token in self.model.ends:
+        if token in self.task.model.ends:
             self.done = self.whole = True
             return []
-        written = self.model.tokenizer.decode(list(tokens)).removeprefix(self.again)
+        written = self.task.model.tokenizer.decode(list(tokens)).removeprefix(self.again)
         self.text = self.begun + written
         self.nats.append((len(self.text), self.total))
         self._end()
@@ -264,7 +260,7 @@ class _Below:
 
     def _is_ready(self, lines: Sequence[str]) -> bool:
         """Return whether the whole `lines` of the text are enough for a request that wants them soon."""
-        if not self.request.soon or len(lines) == self.looked:
+        if not self.task.request.soon or len(lines) == self.looked:
             return False
         self.looked = len(lines)
         return self.bounds.can_grow(self.text)
@@ -281,11 +277,11 @@ class _Below:
         """Return whether the lines that are ready can be shown."""
         if not self.bounds.needed:
             return True
-        return next(_shown(self.request, self.result(()), self.bounds.most), None) is not None
+        return next(_shown(self.task.request, self.result(()), self.bounds.most), None) is not None
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: what of it will be shown is decided at its end."""
-        return Draft(0, (), self.clock.milliseconds())
+        return Draft(0, (), self.task.clock.milliseconds())
 
     def result(self, rows: Sequence[Row]) -> Lines:  # noqa: ARG002
         """Return the lines."""

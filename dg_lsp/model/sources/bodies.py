@@ -14,8 +14,7 @@ from dg_lsp.messages import BODIES, Draft, Fill, Infill
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.clock import Clock, draft_of
-from dg_lsp.model.plan import plan_for
+from dg_lsp.model.clock import draft_of
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import Join, join_of, tokenise, with_similar
 from dg_lsp.source.language import load_language
@@ -79,11 +78,11 @@ def draft_bodies(task: Task, join: Join) -> Generator[Draft, None, list[Fill]]:
     flaws, found = flaws_of(request), list[Fill]()
     if request.kind in BODIES:
         start = start_behind(task.model, task.cache, join)
-        found = yield from search(start, _UpToEnd(task.model, request, start.again, clock, flaws), clock)
+        found = yield from search(start, _UpToEnd(task, start.again, flaws), clock)
     shown = [fill for fill in found if not fill.refusal]
     if len(shown) < request.alternatives and not (shown and clock.is_over()):
         start = start_behind(task.model, task.cache, join)
-        found += yield from search(start, _Greedy(task.model, request, start.again, clock, shown), clock)
+        found += yield from search(start, _Greedy(task, start.again, shown), clock)
     return sorted(found, key=lambda fill: (bool(fill.refusal), flaws(fill.text)))
 
 
@@ -97,36 +96,36 @@ class _UpToEnd:
     each with its mean log likelihood a token.
     """
 
-    model: Checkpoint
-    request: Infill
+    task: Task
     again: str
-    clock: Clock
     flaws: Callable[[str], int]
     ended: dict[str, tuple[float, Fill]] = field(default_factory=dict)
 
     @property
     def limit(self) -> int:
         """The tokens that a text has at most."""
-        return plan_for(self.request, self.model).drafts.tokens
+        return self.task.plan.drafts.tokens
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest first tokens."""
-        chances = text_logits(self.model, states)[0].log_softmax(-1)
-        count = plan_for(self.request, self.model).drafts.rows
-        tokens = _first_tokens(self.model, self.request, chances, self.again, count)
+        chances = text_logits(self.task.model, states)[0].log_softmax(-1)
+        count = self.task.plan.drafts.rows
+        tokens = _first_tokens(self.task.model, self.task.request, chances, self.again, count)
         return [Row(0, (token,), float(chances[token])) for token in tokens]
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Keep those of the likeliest longer texts that have ended; return the others that do not repeat themselves."""
-        count, left = plan_for(self.request, self.model).drafts.rows, list[Row]()
-        for row in _longer(rows, text_logits(self.model, states), 3 * count):
-            text = self.model.tokenizer.decode(list(row.tokens))[len(self.again) :]
-            kept = _kept(self.request, text)
-            if row.tokens[-1] in self.model.ends:
+        count, left = self.task.plan.drafts.rows, list[Row]()
+        for row in _longer(rows, text_logits(self.task.model, states), 3 * count):
+            text = self.task.model.tokenizer.decode(list(row.tokens))[len(self.again) :]
+            kept = _kept(self.task.request, text)
+            if row.tokens[-1] in self.task.model.ends:
                 if row.score > rows[0].score - _BEHIND:
-                    self.ended.setdefault(kept, (row.score / len(row.tokens), _fill_of(self.request, kept)))
-            elif kept != text and kept not in self.ended and end_of(self.request, text).ended:
-                self.ended[kept] = row.score / len(row.tokens), _fill_of(self.request, kept)
+                    self.ended.setdefault(
+                        kept, (row.score / len(row.tokens), _fill_of(self.task.request, kept))
+                    )
+            elif kept != text and kept not in self.ended and end_of(self.task.request, text).ended:
+                self.ended[kept] = row.score / len(row.tokens), _fill_of(self.task.request, kept)
             elif kept == text and not goes_round(text):
                 left.append(replace(row, text=text))
             if len(left) == count:
@@ -135,8 +134,8 @@ class _UpToEnd:
 
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether enough bodies have ended, counted in those without a flaw."""
-        share = _ONE if self.request.alternatives == 1 else _SEVERAL
-        count = plan_for(self.request, self.model).drafts.rows
+        share = _ONE if self.task.request.alternatives == 1 else _SEVERAL
+        count = self.task.plan.drafts.rows
         flaws = [
             self.flaws(text) for text in {fill.text for _, fill in self.ended.values() if not fill.refusal}
         ]
@@ -145,18 +144,18 @@ class _UpToEnd:
     def has_text(self, rows: Sequence[Row]) -> bool:
         """Return whether a body that can be shown has ended, or the likeliest one has a whole statement."""
         ended = any(not fill.refusal for _, fill in self.ended.values())
-        return ended or beginning_of(self.request, rows[0].text).shortened
+        return ended or beginning_of(self.task.request, rows[0].text).shortened
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the likeliest text so far."""
-        return draft_of(count, rows[0].text, self.clock)
+        return draft_of(count, rows[0].text, self.task.clock)
 
     def result(self, rows: Sequence[Row]) -> list[Fill]:
         """Return the bodies that have ended, the best first."""
         best = sorted(self.ended.values(), key=lambda pair: (bool(pair[1].refusal), -pair[0]))
         found = [fill for _, fill in best]
         if rows and all(fill.refusal for fill in found):
-            found.append(beginning_of(self.request, rows[0].text))
+            found.append(beginning_of(self.task.request, rows[0].text))
         return found
 
 
@@ -169,27 +168,25 @@ class _Greedy:
     that are `known` have ended and can be shown, and so have all likelier ones. done: the ended texts, by row.
     """
 
-    model: Checkpoint
-    request: Infill
+    task: Task
     again: str
-    clock: Clock
     known: Sequence[Fill]
     done: dict[int, Fill] = field(default_factory=dict)
 
     @property
     def limit(self) -> int:
         """The tokens that a text has at most."""
-        return plan_for(self.request, self.model).drafts.tokens
+        return self.task.plan.drafts.tokens
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest first tokens."""
-        logits, count = text_logits(self.model, states)[0], plan_for(self.request, self.model).drafts.rows
-        tokens = _first_tokens(self.model, self.request, logits, self.again, count)
+        logits, count = text_logits(self.task.model, states)[0], self.task.plan.drafts.rows
+        tokens = _first_tokens(self.task.model, self.task.request, logits, self.again, count)
         return [Row(0, (token,)) for token in tokens]
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Return each text with its likeliest next token; note which have ended."""
-        best = text_logits(self.model, states).argmax(-1).tolist()
+        best = text_logits(self.task.model, states).argmax(-1).tolist()
         pairs = enumerate(zip(rows, best, strict=True))
         return [self._longer(number, row, token) for number, (row, token) in pairs]
 
@@ -197,21 +194,21 @@ class _Greedy:
         tokens = (*row.tokens, token)
         if number in self.done:
             return Row(number, tokens, text=row.text)
-        text = self.model.tokenizer.decode(list(tokens))[len(self.again) :]
-        kept = _kept(self.request, text)
-        if token in self.model.ends:
-            self.done[number] = _fill_of(self.request, kept)
-        elif self.request.kind != "docstring" and goes_round(text):
+        text = self.task.model.tokenizer.decode(list(tokens))[len(self.again) :]
+        kept = _kept(self.task.request, text)
+        if token in self.task.model.ends:
+            self.done[number] = _fill_of(self.task.request, kept)
+        elif self.task.request.kind != "docstring" and goes_round(text):
             self.done[number] = Fill(text, parses=False, refusal="it repeats itself", source="drafted")
         elif kept != text:
-            self.done[number] = _fill_of(self.request, kept)
+            self.done[number] = _fill_of(self.task.request, kept)
         return Row(number, tokens, text=kept)
 
     def is_enough(self, rows: Sequence[Row]) -> bool:
         """Return whether enough texts have ended, and all likelier ones with them."""
         ended = [self.done[number] for number in takewhile(self.done.__contains__, range(len(rows)))]
         texts = {fill.text for fill in (*self.known, *ended) if not fill.refusal}
-        return len(texts) >= self.request.alternatives or len(self.done) == len(rows)
+        return len(texts) >= self.task.request.alternatives or len(self.done) == len(rows)
 
     def has_text(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
         """Return whether a text that can be shown has ended."""
@@ -219,17 +216,17 @@ class _Greedy:
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the best text of another search, or else the first one so far."""
-        return draft_of(count, self.known[0].text if self.known else rows[0].text, self.clock)
+        return draft_of(count, self.known[0].text if self.known else rows[0].text, self.task.clock)
 
     def result(self, rows: Sequence[Row]) -> list[Fill]:
         """Return all texts; one that has not ended is a beginning, of a docstring its first sentence."""
         for number, row in enumerate(rows):
             if number in self.done:
                 continue
-            if self.request.kind == "docstring":
-                self.done[number] = _fill_of(self.request, first_sentence(row.text))
+            if self.task.request.kind == "docstring":
+                self.done[number] = _fill_of(self.task.request, first_sentence(row.text))
             else:
-                self.done[number] = beginning_of(self.request, row.text)
+                self.done[number] = beginning_of(self.task.request, row.text)
         return [self.done[number] for number in range(len(rows))]
 
 

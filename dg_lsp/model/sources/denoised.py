@@ -21,12 +21,11 @@ from dg_lsp.model.batch import (
     report_steps,
     stop_when_enough,
 )
-from dg_lsp.model.cache import PrefixCache
 from dg_lsp.model.candidates import Candidate, candidates_of, why_refused
 from dg_lsp.model.canvas import Seam, lay_out, noised, stack, start_from
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.length import ScoredLength, lengths_that_fit, search_length
-from dg_lsp.model.plan import ANCHORS, plan_for, widths
+from dg_lsp.model.plan import ANCHORS, widths
 from dg_lsp.model.repair import Origin, repair
 from dg_lsp.model.step import Step
 from dg_lsp.model.task import Task
@@ -81,7 +80,7 @@ def denoised(task: Task) -> Generator[Draft, None, list[Candidate]]:
     # 5. The seed of a batch depends on its number only, so a batch is the same however many come before or after it.
     found: dict[str, Fill] = {}
     refused: list[CheckedRow] = []
-    for number, (batch, steps) in enumerate(_batches(model, cache, request, section)):
+    for number, (batch, steps) in enumerate(_batches(task, section)):
         last = yield from report_steps(model, batch, steps, clock)
         rows = rank_rows(model, cache, batch, last)
         # 6. The last Draft shows the row that becomes the Fill.
@@ -116,7 +115,7 @@ def _write(task: Task) -> Generator[Draft, None, tuple[_Section, Written]]:
         yield from task.encode(prefix)
         # 3. In measurements the request may give the length, which replaces the search.
         section = _Section(written.text, seam, 0)
-        for ranked in _search(model, cache, request, section):
+        for ranked in _search(task, section):
             section = ranked
             yield Draft(0, (), clock.milliseconds())
             if clock.is_over():
@@ -125,8 +124,8 @@ def _write(task: Task) -> Generator[Draft, None, tuple[_Section, Written]]:
         # 4. A canvas that adds no text is dropped.
         if not section.continues or clock.is_over():
             return section, written
-        canvas = stack([lay_out(section.seam, section.open, section.slots)] * plan_for(request, model).batch)
-        batch = Batch(canvas.to(model.device), request, section.before)
+        canvas = stack([lay_out(section.seam, section.open, section.slots)] * task.plan.batch)
+        batch = Batch(canvas.to(model.device), request, task.plan.steps, section.before)
         last = yield from report_steps(model, batch, denoise_batch(model, cache, batch, 0), clock)
         clock.steps += last.number
         written = read_full_canvas(model, batch, last)
@@ -148,12 +147,13 @@ def shortened_or_none(request: Infill, refused: Sequence[CheckedRow]) -> Fill:
     return Fill("", parses=False, refusal=why or "the deadline passed before a candidate was ready")
 
 
-def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section) -> Iterator[_Section]:
+def _search(task: Task, section: _Section) -> Iterator[_Section]:
     """Search the gap's length; yield `section` with the lengths ranked so far after each round."""
-    plan, seam, longest = plan_for(request, model), section.seam, model.canvas_lengths[-1]
+    model, request, plan = task.model, task.request, task.plan
+    seam, longest = section.seam, model.canvas_lengths[-1]
     given = request.start if request.like is None else request.like
     if given is not None:
-        yield _with_given_length(model, request, section, given)
+        yield _with_given_length(task, section, given)
         return
     slots = next((n for n in widths(plan, model) if n >= plan.slots), longest)
     section = replace(section, slots=slots)
@@ -162,14 +162,15 @@ def _search(model: Checkpoint, cache: PrefixCache, request: Infill, section: _Se
         lengths += (section.open,)
     search = replace(plan.search, lengths=lengths)
     seed = request.seed + CANVAS_SEED * len(section.before)
-    rounds = search_length(model.network, cache, (seam, slots), search, seed)
+    rounds = search_length(model.network, task.cache, (seam, slots), search, seed)
     for number, ranked in enumerate(rounds, start=1):
         yield replace(section, lengths=ranked, searched=number * search.steps)
 
 
-def _with_given_length(model: Checkpoint, request: Infill, section: _Section, like: str) -> _Section:
+def _with_given_length(task: Task, section: _Section, like: str) -> _Section:
     """`section` with the length of the text `like`; one that no canvas holds continues beyond the longest."""
-    plan, longest = plan_for(request, model), model.canvas_lengths[-1]
+    model, plan = task.model, task.plan
+    longest = model.canvas_lengths[-1]
     left = len(model.encode(like)) - len(model.encode(section.before))
     given = min(max(left, 1), section.seam.room(longest, 1))
     fits = (n for n in widths(plan, model) if n >= plan.slots and section.seam.room(n, ANCHORS) >= given)
@@ -181,11 +182,9 @@ def _with_given_length(model: Checkpoint, request: Infill, section: _Section, li
     return replace(section, lengths=lengths)
 
 
-def _batches(
-    model: Checkpoint, cache: PrefixCache, request: Infill, section: _Section
-) -> Iterator[tuple[Batch, Iterator[Step]]]:
-    """The batches of the best lengths, `plan.batch` lengths at a time, each with its denoising steps."""
-    plan = plan_for(request, model)
+def _batches(task: Task, section: _Section) -> Iterator[tuple[Batch, Iterator[Step]]]:
+    """Yield the batches of the best lengths, `plan.batch` lengths at a time, each with its denoising steps."""
+    model, request, plan = task.model, task.request, task.plan
     lengths = [c.length for c in section.lengths if c.length != section.open][: plan.finalists]
     # If alternatives are wanted, all lengths are tried again with other noise after the first turn.
     turns = (
@@ -194,9 +193,9 @@ def _batches(
     for turn, first in turns:
         tried = lengths[first : first + plan.batch]
         rows = [lay_out(section.seam, n, section.slots) for n in tried for _ in range(plan.draws)]
-        batch = Batch(stack(rows).to(model.device), request, section.before)
+        batch = Batch(stack(rows).to(model.device), request, plan.steps, section.before)
         number = turn * len(lengths) + first + 1
-        steps = denoise_batch(model, cache, batch, number, _start(model, batch, number))
+        steps = denoise_batch(model, task.cache, batch, number, _start(model, batch, number))
         yield batch, stop_when_enough(model, batch, steps)
 
 

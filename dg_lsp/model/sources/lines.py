@@ -18,8 +18,6 @@ from dg_lsp.messages import Draft, Infill, Source
 from dg_lsp.model.beam import LINE_BREAKS, Row, Start, only, search, start_behind, start_in_word, tokens_from
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.clock import Clock
-from dg_lsp.model.plan import Writing, plan_for
 from dg_lsp.model.sources.imports import Wanted
 from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
@@ -106,12 +104,10 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     start = begin(task.model, task.cache, task.join)
     known, missing = _followed(task, start.again), missing_name(task.request)
     policy = _UpToSuffix(
-        task.model,
+        task,
         site_of(task.request),
         _ends(task.model, task.join, task.request),
         start,
-        plan_for(task.request, task.model).drafts,
-        task.clock,
         Wanted(task.model, task.request.unimported),
         known if task.model.ends else (),
         task.model.encode(start.again + missing) if missing else (),
@@ -136,12 +132,10 @@ class _UpToSuffix:
     wanted: names of which it probably has one. found: the texts that have ended.
     """
 
-    model: Checkpoint
+    task: Task
     site: Site
     ends: _Ends
     start: Start
-    writing: Writing
-    clock: Clock
     wanted: Wanted
     followed: tuple[tuple[int, ...], ...] = ()
     missing: tuple[int, ...] = ()
@@ -150,7 +144,7 @@ class _UpToSuffix:
     @property
     def limit(self) -> int:
         """The tokens that a text has at most."""
-        return self.writing.tokens
+        return self.task.plan.drafts.tokens
 
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest texts that a token makes longer than the text before the gap.
@@ -160,7 +154,7 @@ class _UpToSuffix:
         rows, totals = self.start.rows, self._totals(self.start.rows, states)
         for number, row in enumerate(rows):
             if rest := self.start.again[len(self._text(row)) :]:
-                totals[number] = only(totals[number], tokens_from(self.model, rest))
+                totals[number] = only(totals[number], tokens_from(self.task.model, rest))
                 for other in rows:
                     if other.tokens[:-1] == row.tokens != other.tokens:
                         totals[number, other.tokens[-1]] = -math.inf
@@ -178,7 +172,7 @@ class _UpToSuffix:
     def _totals(self, rows: Sequence[Row], states: Tensor) -> Tensor:
         """The log likelihoods of `rows` with each token after them [rows, vocabulary]."""
         before = torch.tensor([row.score for row in rows], device=states.device)
-        return before[:, None] + few_logits(self.model.network, states).log_softmax(-1)
+        return before[:, None] + few_logits(self.task.model.network, states).log_softmax(-1)
 
     def _likeliest(self, rows: Sequence[Row], totals: Tensor) -> list[Row]:
         """Note the texts of `rows` that end here; return the likeliest that are a token longer, by their `totals`."""
@@ -192,11 +186,11 @@ class _UpToSuffix:
                     gained = self.wanted.worth(again + text) - before
                     alone = (row.score if inside else score) + gained
                     self._note(EndedText(text, score + gained, alone, self._tokens(row) + (not inside)))
-                never = _never(self.model.texts, self.model.special, self.model.vocabulary)
+                never = _never(self.task.model.texts, self.task.model.special, self.task.model.vocabulary)
                 totals[number] += never.to(totals)
             self.wanted.prefer(totals[number], written, before)
         self._expect(rows, totals)
-        scores, places = totals.flatten().topk(self.writing.rows)
+        scores, places = totals.flatten().topk(self.task.plan.drafts.rows)
         least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
         possible = int((scores > least).sum())
         found = zip(scores[:possible].tolist(), places[:possible].tolist(), strict=True)
@@ -205,11 +199,11 @@ class _UpToSuffix:
         return longer + self._following(rows, totals, longer, least)
 
     def _text(self, row: Row) -> str:
-        return self.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
+        return self.task.model.tokenizer.decode(list(row.tokens), skip_special_tokens=False)
 
     def _tokens(self, row: Row) -> int:
         """The number of tokens of `row` that reach into the gap."""
-        sizes = accumulate(len(self.model.texts[token]) for token in row.tokens)
+        sizes = accumulate(len(self.task.model.texts[token]) for token in row.tokens)
         return sum(size > len(self.start.again) for size in sizes)
 
     def _is_open(self, text: str) -> bool:
@@ -253,7 +247,7 @@ class _UpToSuffix:
         """Return whether the unfinished texts are unlikely beside the finished ones."""
         ended = torch.tensor([-math.inf, *(one.score for one in self.found.values())])
         unfinished = float(torch.tensor([row.score for row in rows]).logsumexp(0))
-        if self.model.ends:
+        if self.task.model.ends:
             return unfinished < float(ended.max())
         return unfinished < float(ended.logsumexp(0)) + math.log(_LEFT)
 
@@ -264,7 +258,7 @@ class _UpToSuffix:
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:  # noqa: ARG002
         """Return a Draft without text: a beginning says little of the text that will be chosen."""
-        return Draft(0, (), self.clock.milliseconds())
+        return Draft(0, (), self.task.clock.milliseconds())
 
     def result(self, rows: Sequence[Row]) -> list[EndedText]:  # noqa: ARG002
         """Return the likeliest texts that have ended, the best first; of those that are followed all likely ones.
@@ -275,7 +269,7 @@ class _UpToSuffix:
         over = total if self.wanted.names else 0.0
         ended = (replace(one, score=one.score - over, alone=one.alone - over) for one in self.found.values())
         found = sorted(ended, key=lambda one: -one.score)
-        count = self.writing.rows + len(self.followed)
+        count = self.task.plan.drafts.rows + len(self.followed)
         return [one for one in found[:count] if one.score > found[0].score - _BEHIND]
 
 

@@ -111,7 +111,7 @@ def fill_together(
     yield from read_in_time(model, cache, prefix, clock)
     # 2.
     between = [model.encode(text) for text in request.between]
-    slots = _slots(model, seam, between, gaps)
+    slots = _slots(model, seam, between, gaps, plan.search.lengths)
     head, found = list(seam.head), list[tuple[int, int]]()
     for number in range(len(between) + 1):
         last = number == len(between)
@@ -130,7 +130,7 @@ def fill_together(
     begin, end = found[-1]
     row = lay_out(Seam(tuple(head[:begin]), seam.suffix, seam.filler), end - begin, slots)
     canvas = stack([row] * plan.batch).to(model.device)
-    batch = Batch(canvas, request)
+    batch = Batch(canvas, request, plan.steps)
     step = yield from report_steps(model, batch, denoise_batch(model, cache, batch, 0), clock)
     # 4.
     scores = row_neg_log_likelihoods(model, cache, batch, step)
@@ -139,13 +139,14 @@ def fill_together(
     return tuple(replace(fill, score=scores[best]) for fill in rows[best])
 
 
-def _slots(model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps: Gaps) -> int:
-    """The shortest canvas length that holds the texts between the gaps, and gaps of the middle length of the grid.
+def _slots(
+    model: Checkpoint, seam: Seam, between: Sequence[Sequence[int]], gaps: Gaps, usual: Sequence[int]
+) -> int:
+    """Return the shortest canvas that holds the texts between the gaps, and gaps of the middle of the `usual` lengths.
 
     Raises:
         LayoutError: the longest canvas is too short.
     """
-    usual = plan_for(gaps.request, model).search.lengths
     free = sum(gaps.lengths) or (len(between) + 1) * usual[len(usual) // 2]
     needed = len(seam.head) + sum(map(len, between)) + free + ANCHORS
     slots = next((n for n in model.canvas_lengths if n >= needed), 0)

@@ -11,10 +11,8 @@ from dg_lsp.guard import goes_round, is_last_of_span, site_of
 from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
-from dg_lsp.model.checkpoint import Checkpoint
-from dg_lsp.model.clock import Clock, draft_of
+from dg_lsp.model.clock import draft_of
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
-from dg_lsp.model.plan import plan_for
 from dg_lsp.model.sources.bodies import beginning_of
 from dg_lsp.model.task import Task
 from dg_lsp.model.tokens import read_together, suffix_beginning
@@ -35,7 +33,7 @@ def spans(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """
     request, clock = task.request, task.clock
     yield from task.encode(task.tokens[0])
-    policy = _PastTheEnd(task.model, request, clock, plan_for(request, task.model).drafts.tokens)
+    policy = _PastTheEnd(task)
     written = yield from _written(task, policy)
     yield Draft(0, (), clock.milliseconds())
     refused = list[Fill]()
@@ -90,30 +88,32 @@ class _PastTheEnd:
     again: the text that the tokens begin with and that is no part of the gap. done: nothing more need be written.
     """
 
-    model: Checkpoint
-    request: Infill
-    clock: Clock
-    limit: int
+    task: Task
     again: str = ""
     text: str = ""
     done: bool = False
 
+    @property
+    def limit(self) -> int:
+        """The tokens that a text has at most."""
+        return self.task.plan.drafts.tokens
+
     def first(self, states: Tensor) -> list[Row]:
         """Return the likeliest text of one token."""
-        allowed = only(text_logits(self.model, states)[0], tokens_from(self.model, self.again))
+        allowed = only(text_logits(self.task.model, states)[0], tokens_from(self.task.model, self.again))
         return [self._row((), int(allowed.argmax()))]
 
     def longer(self, rows: Sequence[Row], states: Tensor) -> list[Row]:
         """Return the text with its likeliest next token; [] where it is past its end."""
-        row = self._row(rows[0].tokens, int(text_logits(self.model, states)[0].argmax()))
+        row = self._row(rows[0].tokens, int(text_logits(self.task.model, states)[0].argmax()))
         return [] if self.done else [row]
 
     def _row(self, before: tuple[int, ...], token: int) -> Row:
         tokens = (*before, token)
-        if token in self.model.ends:
+        if token in self.task.model.ends:
             self.done = True
             return Row(0, tokens, text=self.text)
-        self.text = self.model.tokenizer.decode(list(tokens))[len(self.again) :]
+        self.text = self.task.model.tokenizer.decode(list(tokens))[len(self.again) :]
         *whole, last = LINE_END.split(self.text)
         # The text of the last line may be longer yet: whether a text is whole is known where the next line begins.
         if whole and last.strip():
@@ -125,9 +125,9 @@ class _PastTheEnd:
     def _is_past_its_end(self, whole: Sequence[str]) -> bool:
         """Return whether the text, of the `whole` lines and an unfinished one, need not be longer."""
         lines = [line.rstrip() for line in whole if line.strip()]
-        below = [line.rstrip() for line in LINE_END.split(self.request.suffix) if line.strip()][:_AGAIN]
+        below = [line.rstrip() for line in LINE_END.split(self.task.request.suffix) if line.strip()][:_AGAIN]
         again = bool(below) and lines[-len(below) :] == below
-        left = end_of(self.request, self.text).ended
+        left = end_of(self.task.request, self.text).ended
         return again or left or len(whole) >= _LINES or goes_round(self.text)
 
     def is_enough(self, rows: Sequence[Row]) -> bool:  # noqa: ARG002
@@ -136,11 +136,11 @@ class _PastTheEnd:
 
     def has_text(self, rows: Sequence[Row]) -> bool:
         """Return whether the unfinished text has a whole statement."""
-        return beginning_of(self.request, rows[0].text).shortened
+        return beginning_of(self.task.request, rows[0].text).shortened
 
     def draft(self, count: int, rows: Sequence[Row]) -> Draft:
         """Return the text so far."""
-        return draft_of(count, rows[0].text, self.clock)
+        return draft_of(count, rows[0].text, self.task.clock)
 
     def result(self, rows: Sequence[Row]) -> str:  # noqa: ARG002
         """Return the text."""

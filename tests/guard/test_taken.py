@@ -1,0 +1,93 @@
+"""A fill that takes in the statement on the next line, which its writer meant to stay."""
+
+import pytest
+
+from dg_lsp.guard.check import faults_of
+from dg_lsp.messages import Infill, Kind
+
+C = ("int f(int b) {\n  int a = 1;\n  ", "\n  b = 2;\n  return a;\n}\n")
+SCRIPT = ("function f(b) {\n  const a = 1;\n  ", "\n  // and then\n  foo(a);\n  return a;\n}\n")
+RUST = ("fn f() {\n    let a = 1;\n    ", "\n    assert_eq!(a, 2);\n}\n")
+GO = ("package p\n\nfunc f(b int) int {\n\ta := 1\n\t", "\n\tfoo(a)\n\treturn a\n}\n")
+JAVA = ("class A {\n  int f(int b) {\n    int a = 1;\n    ", "\n    b = 2;\n    return a;\n  }\n}\n")
+MEMBERS = ("class A {\n  ", "\n  int a = 1;\n\n  int f() {\n    return a;\n  }\n}\n")
+SHARP = ("class A {\n  int F(int b) {\n    ", "\n    b = 2;\n    return b;\n  }\n}\n")
+PHP = ("<?php\nfunction f($b) {\n    ", "\n    $b = 2;\n    return $b;\n}\n")
+RUBY = ("def f(b)\n  ", "\n  b = 2\n  b\nend\n")
+KOTLIN = ("fun f(b: Int): Int {\n    ", "\n    foo(b)\n    return b\n}\n")
+LUA = ("local function f(b)\n  ", "\n  foo(b)\n  return b\nend\n")
+PYTHON = ("class A:\n    ", "\n    def f(self):\n        return 1\n")
+CSS = ("p { a: b }\n", "\n.b { c: d }\n")
+
+
+def infill(language: str, sides: tuple[str, str], kind: Kind) -> Infill:
+    return Infill(*sides, language, kind, indent=sides[0][sides[0].rindex("\n") + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("language", "sides", "fills"),
+    [
+        ("c", C, ("int", "int x =", "x = a +", "return", "(int)", "struct s", "x", "sizeof")),
+        ("cpp", C, ("auto x =", "throw", "std::string", "std::cout <<")),
+        ("javascript", SCRIPT, ("const x =", "x = a +", "throw", "new", "a ? b :", "x =>", "a.", "!", "let")),
+        ("javascript", SCRIPT, ("export", "void", "return a ||")),
+        ("typescript", SCRIPT, ("const x =", "a as", "let x: ", "x = a |")),
+        ("rust", RUST, ("let", "let x =", "let x = a +", "return", "&", "a..", "move ||", "let x: ")),
+        ("go", GO, ("x :=", "x = a +", "go", "defer", "var", "a.", "!")),
+        ("java", JAVA, ("int", "int x =", "return", "throw", "assert", "String")),
+        ("csharp", SHARP, ("var x =", "return", "await", "String")),
+        ("php", PHP, ("$x =", "echo", "return", "throw", "(int)", "yield")),
+        ("ruby", RUBY, ("x =", "x = b +", "not", "b &&")),
+        ("kotlin", KOTLIN, ("val x =", "x = b +", "throw", "b ?:", "b as")),
+        ("lua", LUA, ("x =", "local x =", "x = b ..", "b.")),
+    ],
+)
+def test_a_fill_does_not_take_in_the_statement_on_the_next_line(
+    language: str, sides: tuple[str, str], fills: tuple[str, ...]
+) -> None:
+    assert [fill for fill in fills if not faults_of(infill(language, sides, "statement"), fill)] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "sides", "fill"),
+    [
+        ("java", MEMBERS, "@Inject"),
+        ("java", MEMBERS, '@Inject @Named("a")'),
+        ("csharp", MEMBERS, "[Obsolete]"),
+        ("java", ("class A {\n  ", "\n  public int f() {\n    return 1;\n  }\n}\n"), "@Override"),
+        ("python", PYTHON, "@property"),
+        ("c", C, "if (a)"),
+        ("cpp", ("int a;\n", "\nT f(T x) {\n  return x;\n}\n"), "template <typename T>"),
+        ("javascript", SCRIPT, "return"),
+        ("go", GO, "return"),
+        ("go", GO, "b += a"),
+        ("rust", ("\n", "\nstruct A;\n"), "#[derive(Debug)]"),
+        ("css", CSS, ".a,"),
+        ("c", ("#ifdef A\nint b;\n", "\nint c;\n#endif\n"), "#else"),
+        ("java", ("class A {\n  String a =\n    ", '\n    "b" +\n    "c";\n}\n'), '"a" +'),
+    ],
+)
+def test_what_stands_whole_before_a_statement_may_hold_it(
+    language: str, sides: tuple[str, str], fill: str
+) -> None:
+    assert not faults_of(infill(language, sides, "statement"), fill)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "fill", "after"),
+    [
+        ("javascript", "function f(b) {\n  const a = ", "b +", "\n    1;\n  return a;\n}\n"),
+        ("go", GO[0] + "b = ", "a +", "\n\t\t1\n\treturn a\n}\n"),
+        ("ruby", RUBY[0] + "c = ", "b +", "\n    1\n  c\nend\n"),
+    ],
+)
+def test_a_deeper_line_continues_the_statement_of_the_fill(
+    language: str, before: str, fill: str, after: str
+) -> None:
+    assert not faults_of(infill(language, (before, after), "rest_of_line"), fill)
+
+
+def test_an_expression_does_not_take_in_the_next_line() -> None:
+    before, after = SCRIPT
+    assert faults_of(infill("javascript", (before + "const x = ", after), "rest_of_line"), "a +")
+    assert not faults_of(infill("javascript", (before + "const x = ", after), "rest_of_line"), "a")
