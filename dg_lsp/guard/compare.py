@@ -3,7 +3,7 @@
 The errors that it adds, code that only the grammar takes, what is read otherwise after it, and what it leaves or ends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
@@ -130,8 +130,8 @@ def _displaced(old: Text, new: Text) -> tuple[Fault, ...]:
 def taken(old: Text, new: Text) -> tuple[Fault, ...]:
     """Return the fault that the fill of `new` takes in the statement on the next line, as `x =` does in JavaScript.
 
-    A line that is deeper than that of the gap continues it, and so may any after a comma, as in CSS. What stands whole
-    before a statement may hold it, such as an annotation, or the header `if (a)`. old: a sound text.
+    A line that is deeper than that of the gap continues it, and so may any after a comma, as in CSS, and a block below
+    its header. old: a sound text.
     """
     leaf = _next_leaf(old) if _begins_statement(new) else None
     if leaf is None or width(leading(old.data, leaf.start_byte)) > width(leading(old.data, old.site.line)):
@@ -139,15 +139,10 @@ def taken(old: Text, new: Text) -> tuple[Fault, ...]:
     begin = old.site.line + len(leading(old.data, old.site.line))
     at = leaf.start_byte + len(new.data) - len(old.data)
     own = new.tree.root_node.descendant_for_byte_range(at, at + 1)
-    statement, holders = _outermost(leaf, "start_byte"), _begun_by(own, begin) if own else ()
-    if not statement.is_named or not holders or _begun_by(leaf, begin):
+    statement, holders = _outermost(leaf, "start_byte"), _begun_by(own, begin) if own else []
+    if leaf.type == "{" or not statement.is_named or not holders or _begun_by(leaf, begin):
         return ()
-    known = {_ending(old, node) for node in (leaf, *_ancestors(leaf)) if node.start_byte == leaf.start_byte}
-    part, held = _last_part(new), {_ending(new, node) for node in holders[-1].named_children}
-    if part and (
-        (part.parent == holders[-1] and _ending(old, statement) in held)
-        or {_ending(new, node) for node in holders} <= known
-    ):
+    if _may_hold(new, holders, (old, statement)):
         return ()
     return (fault_at(new.fill, len(new.fill), len(new.fill), "a beginning that takes in the next line"),)
 
@@ -161,12 +156,30 @@ def _begins_statement(text: Text) -> bool:
     return not is_within and directive_start(text.language, text.data, text.end) < 0
 
 
-def _last_part(text: Text) -> Node | None:
-    """Return the outermost node that ends where the fill of `text` does; None if that is a word or a sign."""
-    end = text.start + len(text.fill.rstrip())
-    last = text.tree.root_node.descendant_for_byte_range(end - 1, end)
-    part = None if last is None else _outermost(last, "end_byte")
-    return part if part is not None and part.is_named else None
+def _may_hold(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> bool:
+    """Return whether `holders`, which the fill of `new` begins, may hold the statement of the old text `after` it.
+
+    What stands whole before it may, such as an annotation, the header `if (a)`, or that of a table in TOML.
+    """
+    (old, statement), end = after, new.start + len(new.fill.rstrip())
+    outer, key = holders[-1], _ending(old, statement)
+    is_intact = any(_ending(new, node) == key for node in outer.named_children)
+    if is_intact and statement.parent is not None and statement.parent.type == outer.type:
+        return True
+    last = new.tree.root_node.descendant_for_byte_range(end - 1, end)
+    part = _outermost(last, "end_byte") if last is not None else None
+    # A word or a sign ends no part; a backslash joins lines.
+    if part is None or not part.is_named or new.fill.rstrip().endswith(b"\\"):
+        return False
+    known = {_ending(old, node) for node in (statement, *_begun_with(statement))}
+    return (is_intact and part.parent == outer) or {_ending(new, node) for node in holders} <= known
+
+
+def _begun_with(node: Node) -> Iterator[Node]:
+    """Yield the nodes below `node` that begin where it does."""
+    while node.children and node.children[0].start_byte == node.start_byte:
+        node = node.children[0]
+        yield node
 
 
 def _ending(text: Text, node: Node) -> tuple[str, int]:

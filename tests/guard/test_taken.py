@@ -39,6 +39,8 @@ def infill(language: str, sides: tuple[str, str], kind: Kind) -> Infill:
         ("php", PHP, ("$x =", "echo", "return", "throw", "(int)", "yield")),
         ("ruby", RUBY, ("x =", "x = b +", "not", "b &&")),
         ("kotlin", KOTLIN, ("val x =", "x = b +", "throw", "b ?:", "b as")),
+        ("shell", ("a=1\n", "\necho $a\n"), ("b \\",)),
+        ("swift", ("func f(b: Int) -> Int {\n    ", KOTLIN[1]), ("let x =", "x = b +")),
         ("lua", LUA, ("x =", "local x =", "x = b ..", "b.")),
     ],
 )
@@ -63,6 +65,9 @@ def test_a_fill_does_not_take_in_the_statement_on_the_next_line(
         ("go", GO, "b += a"),
         ("rust", ("\n", "\nstruct A;\n"), "#[derive(Debug)]"),
         ("css", CSS, ".a,"),
+        ("cpp", ("int main() {\n  ", "\n  {\n    f();\n  }\n  catch (E& e) {\n  }\n}\n"), "try"),
+        ("cpp", ("int a;\n", "\n{\n  int b;\n};\n"), "struct A"),
+        ("toml", ("[a]\nb = 1\n", "\nc = 2\n"), "[d]"),
         ("c", ("#ifdef A\nint b;\n", "\nint c;\n#endif\n"), "#else"),
         ("java", ("class A {\n  String a =\n    ", '\n    "b" +\n    "c";\n}\n'), '"a" +'),
     ],
