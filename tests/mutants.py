@@ -350,6 +350,22 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "a text may take in the statement on the next line",
+        "dg_lsp/guard/compare.py",
+        "    leaf = _next_leaf(old) if _begins_statement(new) else None",
+        "    leaf = None",
+        "tests/guard/test_taken.py::test_a_fill_does_not_take_in_the_statement_on_the_next_line",
+    ),
+    Mutant(
+        5,
+        "an object that was cut is closed",
+        "dg_lsp/guard/endings.py",
+        "    if state.string or state.comment or is_value or (own and",
+        "    if state.string or state.comment or (own and",
+        "tests/guard/test_below.py::test_blocks_are_closed_on_lines_of_their_own",
+    ),
+    Mutant(
+        5,
         "a body may end before its fill",
         "dg_lsp/guard/compare.py",
         "is_left = stop < last or not",

@@ -23,7 +23,7 @@ from dg_lsp.source.misplaced import new_misplaced, repeated
 # How many bytes after a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
 _BARE = "jsx_text"
-# Signs after which a statement goes on in the line below.
+# Signs after which a statement continues in the line below.
 _GO_ON = frozenset(bytes([sign]) for sign in rb"=+-*/%&|<>^!?,.([~\\")
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
 # What holds a gap: a function, a class, a block or brackets; where it begins; where it ends, from the text's end, or
@@ -159,12 +159,13 @@ def _begins_statement(text: Text) -> bool:
 def _may_hold(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> bool:
     """Return whether `holders`, which the fill of `new` begins, may hold the statement of the old text `after` it.
 
-    What stands whole before it may, such as an annotation, the header `if (a)`, or that of a table in TOML.
+    A whole part may precede it, such as an annotation, the header `if (a)`, or that of a table in TOML.
     """
     (old, statement), end = after, new.start + len(new.fill.rstrip())
     outer, key = holders[-1], _ending(old, statement)
     is_intact = any(_ending(new, node) == key for node in outer.named_children)
-    if is_intact and statement.parent is not None and statement.parent.type == outer.type:
+    is_section = statement.parent is not None and statement.parent.type == outer.type
+    if is_intact and (is_section or new.fill.rstrip().endswith(b")")):
         return True
     last = new.tree.root_node.descendant_for_byte_range(end - 1, end)
     part = _outermost(last, "end_byte") if last is not None else None

@@ -71,7 +71,9 @@ def _harm_in_tree(site: Site, fill: bytes) -> str:
         return "a syntax error"
     if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):
         return "a syntax error"
-    if not (errors or old.root_node.has_error) and taken(Text(site, b"", old), Text(site, fill, new)):
+    # With nothing in it a begun line may be read with the next one in any case.
+    is_sound = site.kind == "statement" and not (errors or old.root_node.has_error)
+    if is_sound and taken(Text(site, b"", old), Text(site, fill, new)):
         return "a statement that takes in the next line"
     moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
     if moved:

@@ -21,7 +21,7 @@ CSS = ("p { a: b }\n", "\n.b { c: d }\n")
 
 
 def infill(language: str, sides: tuple[str, str], kind: Kind) -> Infill:
-    return Infill(*sides, language, kind, indent=sides[0][sides[0].rindex("\n") + 1 :])
+    return Infill(*sides, language, kind, indent=sides[0].rpartition("\n")[2])
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,7 @@ def test_a_fill_does_not_take_in_the_statement_on_the_next_line(
         ("java", ("class A {\n  ", "\n  public int f() {\n    return 1;\n  }\n}\n"), "@Override"),
         ("python", PYTHON, "@property"),
         ("c", C, "if (a)"),
+        ("csharp", SHARP, "if (b)"),
         ("cpp", ("int a;\n", "\nT f(T x) {\n  return x;\n}\n"), "template <typename T>"),
         ("javascript", SCRIPT, "return"),
         ("go", GO, "return"),
@@ -72,9 +73,7 @@ def test_a_fill_does_not_take_in_the_statement_on_the_next_line(
         ("java", ("class A {\n  String a =\n    ", '\n    "b" +\n    "c";\n}\n'), '"a" +'),
     ],
 )
-def test_what_stands_whole_before_a_statement_may_hold_it(
-    language: str, sides: tuple[str, str], fill: str
-) -> None:
+def test_a_whole_part_may_precede_a_statement(language: str, sides: tuple[str, str], fill: str) -> None:
     assert not faults_of(infill(language, sides, "statement"), fill)
 
 
@@ -84,6 +83,8 @@ def test_what_stands_whole_before_a_statement_may_hold_it(
         ("javascript", "function f(b) {\n  const a = ", "b +", "\n    1;\n  return a;\n}\n"),
         ("go", GO[0] + "b = ", "a +", "\n\t\t1\n\treturn a\n}\n"),
         ("ruby", RUBY[0] + "c = ", "b +", "\n    1\n  c\nend\n"),
+        ("shell", "if ", "test -s a", "\nthen\n  b\nfi\n"),
+        ("yaml", "a: 1\n", "b:", "\n- c\n"),
     ],
 )
 def test_a_deeper_line_continues_the_statement_of_the_fill(
