@@ -159,13 +159,15 @@ def _begins_statement(text: Text) -> bool:
 def _may_hold(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> bool:
     """Return whether `holders`, which the fill of `new` begins, may hold the statement of the old text `after` it.
 
-    A whole part may precede it, such as an annotation, the header `if (a)`, or that of a table in TOML.
+    A whole part may precede it, such as an annotation, the header `if (a)`, or that of a table in TOML. It may be in
+    another block, as below `else:`.
     """
     (old, statement), end = after, new.start + len(new.fill.rstrip())
     outer, key = holders[-1], _ending(old, statement)
-    is_intact = any(_ending(new, node) == key for node in outer.named_children)
-    is_section = statement.parent is not None and statement.parent.type == outer.type
-    if is_intact and (is_section or new.fill.rstrip().endswith(b")")):
+    inner_parts, parts = ({_ending(new, node) for node in one.named_children} for one in (holders[0], outer))
+    if key in inner_parts and statement.parent is not None and statement.parent.type == holders[0].type:
+        return True
+    if key in parts and new.fill.rstrip().endswith(b")"):
         return True
     last = new.tree.root_node.descendant_for_byte_range(end - 1, end)
     part = _outermost(last, "end_byte") if last is not None else None
@@ -173,7 +175,7 @@ def _may_hold(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> b
     if part is None or not part.is_named or new.fill.rstrip().endswith(b"\\"):
         return False
     known = {_ending(old, node) for node in (statement, *_begun_with(statement))}
-    return (is_intact and part.parent == outer) or {_ending(new, node) for node in holders} <= known
+    return (key in parts and part.parent == outer) or {_ending(new, node) for node in holders} <= known
 
 
 def _begun_with(node: Node) -> Iterator[Node]:
