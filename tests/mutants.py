@@ -232,8 +232,8 @@ MUTANTS = (
         5,
         "what only Python itself refuses is taken",
         "dg_lsp/guard/baseline.py",
-        "    except SyntaxError as error:",
-        "    except IndentationError as error:",
+        '        if error.lineno == 1 and "future feature" in error.msg:',
+        "        if error.lineno:",
         GUARD + "test_what_only_python_itself_refuses_is_refused",
     ),
     Mutant(
@@ -355,6 +355,22 @@ MUTANTS = (
         "    leaf = _next_leaf(old) if _begins_statement(new) else None",
         "    leaf = None",
         "tests/guard/test_taken.py::test_a_fill_does_not_take_in_the_statement_on_the_next_line",
+    ),
+    Mutant(
+        5,
+        "a text may continue the statement above it",
+        "dg_lsp/guard/compare.py",
+        "begun[:1] not in _JOINS or not _begins_statement(new):",
+        "begun:",
+        "tests/guard/test_taken.py::test_a_fill_does_not_continue_the_statement_above",
+    ),
+    Mutant(
+        5,
+        "the compiler of Python is not asked",
+        "dg_lsp/guard/harm.py",
+        '    refused = not_compiled(new.data) if parsed_only else ""',
+        '    refused = ""',
+        "tests/guard/test_loose.py::test_what_no_parser_reads_is_refused",
     ),
     Mutant(
         5,

@@ -14,7 +14,7 @@ from dg_lsp.context.index import Index
 from dg_lsp.filling.fill import finish
 from dg_lsp.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.gaps.gap import Edit, Gap
-from dg_lsp.guard.baseline import complaint, name_clash
+from dg_lsp.guard.baseline import complaint, not_compiled
 from dg_lsp.guard.harm import harm_of
 from dg_lsp.messages import Fill
 from dg_lsp.reasons import NoGap, OutOfTime, Unreadable
@@ -274,7 +274,7 @@ def test_a_scanner_that_looks_ahead_at_each_place_is_stopped(language: str, unit
 
 def test_the_own_parser_of_python_is_not_asked_for_a_second() -> None:
     text, began = b"@a\n" * 400_000, time.thread_time()
-    assert complaint(text) is None and not name_clash(text)
+    assert complaint(text) is None and not not_compiled(text)
     assert complaint(b"@a\n" * 1_000) is not None
     assert time.thread_time() - began < BOUND / 2
 

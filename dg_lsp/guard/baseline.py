@@ -1,7 +1,7 @@
 """Syntax errors that a fill adds: errors of the text with the fill, less those with a neutral placeholder."""
 
+import ast
 import re
-import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -271,14 +271,18 @@ def _is_long(text: bytes) -> bool:
     return len(text) > _MOST_TOKENS and count_tokens(text) > _MOST_TOKENS
 
 
-def name_clash(text: bytes) -> str:
-    """Return what Python says of the names in `text`, such as a parameter that is there twice; empty if nothing."""
+def not_compiled(text: bytes) -> str:
+    """Return why Python's compiler refuses `text`, which its parser may take: `f(a=1, a=2)`; empty if it does not.
+
+    A module may await, as in a notebook.
+    """
     if _is_long(text):
         return ""
+    source = text.removeprefix(BOM).decode("utf-8", "replace")
     try:
-        symtable.symtable(text.removeprefix(BOM).decode("utf-8", "replace"), CHECKED, "exec")
-    except SyntaxError as clash:
-        return clash.msg or "a syntax error"
+        compile(source, CHECKED, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+    except SyntaxError as error:
+        return _LINE_NUMBER.sub("", error.msg or "a syntax error")
     except (ValueError, MemoryError, RecursionError):
         return ""
     return ""

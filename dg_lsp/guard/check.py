@@ -22,7 +22,7 @@ from dg_lsp.guard.baseline import (
     neutral_text,
     parsed,
 )
-from dg_lsp.guard.compare import added, changed
+from dg_lsp.guard.compare import added, changed, mixed
 from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
 from dg_lsp.guard.plain import harm_between
 from dg_lsp.guard.site import Fault, Site, fault_at, site_of, site_of_edit, to_bytes
@@ -97,7 +97,9 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
-    return () if opened else changed(neutral, filled) or _loose(loose_bracket(site, fill), fill)
+    # The line below a room is not that below the gap.
+    beside = mixed(neutral, filled) if neutral is read else ()
+    return () if opened else changed(neutral, filled) or beside or _loose(loose_bracket(site, fill), fill)
 
 
 def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:

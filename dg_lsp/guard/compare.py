@@ -26,6 +26,8 @@ _BARE = "jsx_text"
 # Signs after which a statement continues in the line below.
 _GO_ON = frozenset(bytes([sign]) for sign in rb"=+-*/%&|<>^!?,.([~\\")
 _BRACKETS = '["(" ")" "[" "]" "{" "}"] @bracket'
+# Signs that may continue a statement of the line above.
+_JOINS = frozenset(bytes([sign]) for sign in b"([`+-*/%&|^<=?")
 # What holds a gap: a function, a class, a block or brackets; where it begins; where it ends, from the text's end, or
 # -1 if that is before the end of the fill.
 _Holder = tuple[str, int, int]
@@ -75,11 +77,13 @@ def changed(old: Text, new: Text) -> tuple[Fault, ...]:
     """Return what `new`, a text of the same gap as `old`, reads otherwise, as faults of its fill, errors apart.
 
     1. Code that only the grammar takes is where it was.  2. Strings, comments and brackets after the gap are the same.
-    3. What held the gap holds the fill, and ends where it did.  4. The next line is no part of the fill's statement.
+    3. What held the gap holds the fill, and ends where it did.
     """
     if not new.clean:
         return ()
-    return _misread(old, new) or (_displaced(old, new) or taken(old, new) if old.clean else ())
+    return _misread(old, new) or (
+        _displaced(old, new) or taken(old, new) or _joined(old, new) if old.clean else ()
+    )
 
 
 def _misread(old: Text, new: Text) -> tuple[Fault, ...]:
@@ -127,6 +131,11 @@ def _displaced(old: Text, new: Text) -> tuple[Fault, ...]:
     return (fault_at(fill, at, len(fill), f"text outside of the {lost[0]}"),)
 
 
+def mixed(old: Text, new: Text) -> tuple[Fault, ...]:
+    """Return the fault that the fill of `new` makes one statement with the line below or above, which `old` shows."""
+    return taken(old, new) or _joined(old, new) if old.clean and new.clean else ()
+
+
 def taken(old: Text, new: Text) -> tuple[Fault, ...]:
     """Return the fault that the fill of `new` takes in the statement on the next line, as `x =` does in JavaScript.
 
@@ -145,6 +154,28 @@ def taken(old: Text, new: Text) -> tuple[Fault, ...]:
     if _may_hold(new, holders, (old, statement)):
         return ()
     return (fault_at(new.fill, len(new.fill), len(new.fill), "a beginning that takes in the next line"),)
+
+
+def _joined(old: Text, new: Text) -> tuple[Fault, ...]:
+    """Return the fault that the fill of `new` continues the statement above it, as `(a)` and `[a]` do in JavaScript.
+
+    A line that is deeper than the statement may. old: a sound text.
+    """
+    site, begun = old.site, new.fill.lstrip()
+    if site.before[site.line :].strip() or begun[:1] not in _JOINS or not _begins_statement(new):
+        return ()
+    leaf = _last_leaf(old)
+    above = _outermost(leaf, "end_byte") if leaf is not None else None
+    if above is None or not above.is_named:
+        return ()
+    if width(leading(old.data, above.start_byte)) < width(leading(old.data, site.line)):
+        return ()
+    at = new.end - len(begun)
+    own = new.tree.root_node.descendant_for_byte_range(at, at + 1)
+    places = {(node.type, node.start_byte) for node in (_ancestors(own) if own else ())}
+    if (above.type, above.start_byte) not in places:
+        return ()
+    return (fault_at(new.fill, 0, len(new.fill), "a text that continues the line above"),)
 
 
 def _begins_statement(text: Text) -> bool:
@@ -201,6 +232,17 @@ def _next_leaf(text: Text) -> Node | None:
         if not leaf.is_extra:
             return leaf
         at = leaf.end_byte
+
+
+def _last_leaf(text: Text) -> Node | None:
+    """Return the last leaf of `text` before its fill that is no comment; None at the beginning of the text."""
+    at = text.start
+    while at := len(text.data[:at].rstrip()):
+        leaf = text.tree.root_node.descendant_for_byte_range(at - 1, at)
+        if leaf is None or not leaf.is_extra:
+            return leaf
+        at = leaf.start_byte
+    return None
 
 
 def _ancestors(node: Node) -> Iterator[Node]:

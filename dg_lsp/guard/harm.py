@@ -15,12 +15,12 @@ from dg_lsp.guard.baseline import (
     filled_in,
     filler,
     is_sound,
-    name_clash,
     neutral_text,
+    not_compiled,
     parsed,
 )
 from dg_lsp.guard.check import faults_of_edit, is_blind, undisturbed
-from dg_lsp.guard.compare import changed, errors_of, marks
+from dg_lsp.guard.compare import changed, errors_of, marks, mixed
 from dg_lsp.guard.room import closes_more, is_complete
 from dg_lsp.guard.site import Site, site_of_edit, to_bytes
 from dg_lsp.messages import STRINGS
@@ -34,8 +34,10 @@ from dg_lsp.source.lexer import Span, line_end
 # Bytes of a top-level item that is checked, which takes about ten parses of it.
 LARGEST = 1_000_000
 _OTHERWISE = "the fill would change how the text after it is read: a string or bracket would end elsewhere"
-# What binds names in a way that Python's parser does not check.
-_BINDS = re.compile(rb"\b(?:nonlocal|global|def|lambda|class)\b|\bimport[ \t]*\*")
+# What the compiler may refuse and the parser takes: names that are bound, and values in a wrong place.
+_COMPILED = re.compile(
+    rb"\b(?:nonlocal|global|def|lambda|class|return|yield|await|async|break|continue)\b|[=*]"
+)
 
 
 @bounded
@@ -164,7 +166,7 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
     if compared and _is_whole(gap, old, neutral):
         return ""
     if sound:
-        faults = changed(old, new)
+        faults = changed(old, new) or mixed(old, new)
         return f"the fill would change the code around it: {faults[0].message}" if faults else ""
     # A fill that is right by itself and leaves nothing open changes nothing that could be read; the text that the gap
     # inserts around it may be a guess at what is missing in the file.
@@ -180,9 +182,9 @@ def _said_by_python(old: Text, new: Text) -> str:
         return ""
     if complaint(old.data) is None and (said := complaint(new.data)):
         return said[0]
-    binds = new.site.kind == "parameters" or _BINDS.search(new.fill)
-    clash = name_clash(new.data) if binds else ""
-    return clash if clash and not name_clash(old.data) else ""
+    parsed_only = new.site.kind == "parameters" or _COMPILED.search(new.fill)
+    refused = not_compiled(new.data) if parsed_only else ""
+    return refused if refused and not not_compiled(old.data) else ""
 
 
 def _is_whole(gap: Gap, old: Text, neutral: Text) -> bool:

@@ -93,6 +93,35 @@ def test_a_deeper_line_continues_the_statement_of_the_fill(
     assert not faults_of(infill(language, (before, after), "rest_of_line"), fill)
 
 
+@pytest.mark.parametrize("fill", ["(g)()", "[1, 2].forEach(g)", "`x`.trim()", "+a", "* a", "? 1 : 2"])
+@pytest.mark.parametrize("above", ["const a = b", "const a = b // c", "return g"])
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_a_fill_does_not_continue_the_statement_above(language: str, above: str, fill: str) -> None:
+    before, after = f"function f(b) {{\n  {above}\n  ", "\n  g(a)\n}\n"
+    assert faults_of(infill(language, (before, after), "statement"), fill)
+    assert not faults_of(
+        infill(language, (before.replace(above, "const a = b;"), after), "statement"), "(g)()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "fill"),
+    [
+        ("javascript", "function f(b) {\n  g(b)\n  ", ".then(g)"),
+        ("javascript", "function f(b) {\n  const a = b\n    ", "+ 1"),
+        ("javascript", "function f(b) {\n  if (b) {\n  }\n  ", "(g)()"),
+        ("tsx", "function f(b) {\n  return <p>\n    <b>a</b>\n    ", "<i>c</i>"),
+        ("rust", "fn f() {\n    if a {\n    }\n    ", "(g)();"),
+        ("c", "void f() {\n  g();\n  ", "*a = 1;"),
+        ("go", "package p\n\nfunc f() {\n\tg()\n\t", "*a = 1"),
+        ("python", "def f():\n    g()\n    ", "[a] = b"),
+    ],
+)
+def test_a_text_of_its_own_or_a_deeper_line_is_offered_below(language: str, before: str, fill: str) -> None:
+    ends = {"tsx": "\n  </p>\n}\n", "python": "\n"}
+    assert not faults_of(infill(language, (before, ends.get(language, "\n}\n")), "statement"), fill)
+
+
 def test_an_expression_does_not_take_in_the_next_line() -> None:
     before, after = SCRIPT
     assert faults_of(infill("javascript", (before + "const x = ", after), "rest_of_line"), "a +")
