@@ -3,25 +3,24 @@
 import argparse
 import asyncio
 import functools
-import json
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from dg_lsp.budget import BOT, within
 from dg_lsp.cli.fill import add_engine, engine_of, index_for, say_unlearned
-from dg_lsp.cli.judge import WITH_OTHERS, Judge, Stayed, Verdict
+from dg_lsp.cli.judge import Judge
 from dg_lsp.cli.options import check_output, explain, say, settings_of
 from dg_lsp.cli.partial import Partials
-from dg_lsp.cli.shown import show
 from dg_lsp.cli.target import check_writable, replace_file, why_excluded
 from dg_lsp.cli.trial import Interrupted, Ran, Saved, Test
+from dg_lsp.cli.tried import Outcome, Report, Tried, tell
+from dg_lsp.cli.verdict import NONE, Function
 from dg_lsp.cli.waiting import Waiting
-from dg_lsp.files.writing import ENDING, FileError, check_free, kept_of, write_whole
+from dg_lsp.files.writing import ENDING, FileError, check_free, kept_of, read_now
 from dg_lsp.filling.engine import Engine, EngineError
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import project_files
@@ -40,102 +39,11 @@ _TESTED = (
     "them; of another command, see --report. Let it run all tests: one that stops at the first red test, as pytest -x, "
     "hides the others"
 )
-Outcome = Literal["kept", "partial", "unproven", "taken back", "left", "no fill", "filled"]
-_FALLEN = "its tests have passed, and fail with the fills that are in the files at the end"
 _NAMED = 5  # functions that are left alone, of a file
-_STAYS: tuple[Outcome, ...] = ("kept", "partial", "unproven")
 _CODES = (
     "0 every stub was filled, or there was none, and the command passes; 1 some were left, partial or unproven, or the "
     "command fails at the end; 2 usage or bad input, or the engine failed; 130 interrupted"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """The result of one stub.
-
-    outcome: kept; partial, if more tests passed with it and some of its own still failed at the end, and then taken
-    back unless partial fills are wanted; filled but taken back, by `why`; left in the file though it did not pass, by
-    `why`, because somebody else has saved the file there meanwhile; without a fill, by `why`; or filled in a dry run,
-    which tests and writes nothing. tries: how many different fills the command has seen. green, red: the tests that the
-    fill turned from red to green, and from green to red. failing: tests of the function that fail with the fill.
-    """
-
-    path: str
-    name: str
-    line: int
-    outcome: Outcome
-    why: str
-    seconds: float
-    tries: int = 0
-    green: tuple[str, ...] = ()
-    red: tuple[str, ...] = ()
-    failing: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Report:
-    """The results of all stubs.
-
-    skipped: files with the reasons. meant: files, lines and names of functions without code that are to stay so.
-    failing: how the command fails at the end.
-    """
-
-    stubs: list[Tried] = field(default_factory=list)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    meant: list[tuple[str, int, str]] = field(default_factory=list)
-    diff: str = ""
-    interrupted: bool = False
-    failing: str = ""
-
-    def summary(self) -> dict[str, int]:
-        """Return how many stubs were tried, filled, kept, partial and unproven."""
-        filled = sum(tried.outcome != "no fill" for tried in self.stubs)
-        return {
-            "tried": len(self.stubs),
-            "filled": filled,
-            "kept": self.count("kept"),
-            "partial": self.count("partial"),
-            "unproven": self.count("unproven"),
-        }
-
-    def count(self, *outcomes: Outcome) -> int:
-        """Return how many stubs have one of the `outcomes`."""
-        return sum(tried.outcome in outcomes for tried in self.stubs)
-
-    @property
-    def complete(self) -> bool:
-        """Return whether every stub was filled, no file was skipped, and the command passes."""
-        return not self.skipped and not self.failing and self.count("kept", "filled") == len(self.stubs)
-
-    def outcome(self, stayed: Stayed) -> Outcome:
-        """Return the outcome of the stub of a fill that stayed; "no fill" if there is none yet."""
-        found = (tried.outcome for tried in self.stubs if (Path(tried.path), tried.name) == stayed.key)
-        return next(found, "no fill")
-
-    def settle(self, stayed: Stayed, outcome: Outcome, why: str) -> None:
-        """Give the stub of a fill that stayed its last outcome."""
-        for number, tried in enumerate(self.stubs):
-            known = tried.outcome in (*_STAYS, "taken back")
-            if known and (Path(tried.path), tried.name) == stayed.key:
-                self.stubs[number] = replace(tried, outcome=outcome, why=why or tried.why)
-
-    def add(self, tried: Tried, earlier: list[Tried]) -> None:
-        """Add a result; it replaces that of the same stub among the `earlier` ones, which is removed from them."""
-        old = next((one for one in earlier if one.name == tried.name), None)
-        if old is None:
-            self.stubs.append(tried)
-        else:
-            earlier.remove(old)
-            self.stubs[self.stubs.index(old)] = tried
-
-    def of(self, path: Path) -> list[Tried]:
-        """Return the stubs of `path`."""
-        return [tried for tried in self.stubs if tried.path == str(path)]
-
-    def taken_back(self, path: Path) -> list[Tried]:
-        """Return the stubs of `path` whose fills were taken back."""
-        return [tried for tried in self.of(path) if tried.outcome == "taken back"]
 
 
 @dataclass(slots=True)
@@ -143,7 +51,7 @@ class _Work:
     """A run of the bot.
 
     changes: the text of each file before the first fill and now. line: says what runs now. failed: why the engine has
-    given no answer; no further one is asked for then.
+    given no answer; no further one is asked for then. confirmed: every fill that is in the files is to stay there.
     """
 
     engine: Engine
@@ -153,11 +61,7 @@ class _Work:
     changes: dict[Path, tuple[Document, Document]] = field(default_factory=dict)
     line: Waiting = field(default_factory=lambda: Waiting("looking for stubs"))
     failed: EngineError | None = None
-
-    @property
-    def documents(self) -> list[tuple[Path, Document]]:
-        """The files as they are."""
-        return [(path, now) for path, (_, now) in self.changes.items()]
+    confirmed: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -224,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (KeyboardInterrupt, asyncio.CancelledError):
         report.interrupted = True
     finally:
-        _print(report, arguments)
+        tell(report, arguments.json, dry_run=arguments.dry_run)
     if report.interrupted:
         return 130
     return 0 if report.complete else 1
@@ -263,8 +167,8 @@ async def _fill_files(
 ) -> None:
     """Fill the files of `paths` one after another and close the engine; a signal that can be caught is an interrupt.
 
-    With a test command, stubs whose fills were taken back are tried again as long as others stayed meanwhile: these may
-    have been what the command failed for.
+    With a test command, the model is asked again for functions that have no fill which may be right, as long as further
+    ones in their files have one: it reads these.
     """
     test = Test(arguments.keep_if, arguments.timeout, arguments.report)
     work, left = _Work(engine, arguments, report, Judge(test) if arguments.keep_if else None), list(paths)
@@ -277,142 +181,94 @@ async def _fill_files(
     try:
         with work.line:
             while left:
-                stayed = report.count(*_STAYS)
                 for path in left:
                     await _try_file(work, path)
-                if work.failed:
-                    break
-                new = report.count(*_STAYS) - stayed
-                left = [path for path in left if await _may_change(work, path)] if new else []
-                if left:
-                    count = sum(len(report.taken_back(path)) for path in left)
-                    say(f"{new} stay for now; trying the other {count} again")
+                left = await _settle(work)
             await _confirm(work)
         if work.failed:
             raise work.failed
     finally:
-        _settle(work)
-        report.diff = "".join(unified_diff(*change, str(path)) for path, change in work.changes.items())
+        _restore(work)
+        report.diff = "".join(
+            unified_diff(first, _as_now(now, path) if work.judge else now, str(path))
+            for path, (first, now) in work.changes.items()
+        )
         await engine.close()
 
 
-async def _may_change(work: _Work, path: Path) -> bool:
-    """Return whether a stub of `path` whose fills were taken back may be filled now."""
-    judge, stubs = work.judge, work.report.taken_back(path)
-    return judge is not None and any([await judge.may_change(path, stub.name) for stub in stubs])
+async def _settle(work: _Work) -> list[Path]:
+    """Leave in the files what may be right; return the files of which the model is asked again."""
+    judge = work.judge
+    if judge is None:
+        return []
+    judge.tell = work.line.say
+    work.line.begin("comparing the fills")
+    await judge.settle()
+    again = {path: found for path in work.changes if (found := judge.again(path))}
+    if work.failed or not again:
+        return []
+    count = sum(map(len, again.values()))
+    say(f"{sum(one.now is not None for one in judge.functions)} may stay; asking for the other {count} again")
+    return [*again]
 
 
 async def _confirm(work: _Work) -> None:
-    """Keep the fills that are good with all others in the files, take back those that are not, and run the tests.
-
-    A fill that goes may have been what another one failed for, or needed, so first those go that are the worst.
-    """
+    """Take back what is not proven, unless it is wanted, give every function its outcome, and run the tests."""
     judge, report = work.judge, work.report
     if judge is None:
         return
-    judge.tell = work.line.say
     work.line.begin("testing at the end")
-    for one, error in await judge.look():
-        _tell_left(report, one, error)
-    for one in await judge.improve(work.documents):
-        report.settle(one, "kept", WITH_OTHERS)
-        first, now = work.changes[one.path]
-        work.changes[one.path] = first, _as_now(now, one.path)
-    gone, wrong = await _fall(work)
-    for one in await judge.revive(gone, work.documents) if wrong else ():
-        report.settle(one, "kept", WITH_OTHERS)
-        say(f"{one.path} {one.change.name}: kept ({WITH_OTHERS})")
-        first, now = work.changes[one.path]
-        work.changes[one.path] = first, _as_now(now, one.path)
-    await judge.prove([*gone, *wrong])
-    unproven = [one for one in judge.stayed if one not in gone and not await judge.is_proven(one)]
-    for one in unproven:
-        report.settle(one, "unproven", await judge.why(one))
-    if not work.arguments.keep_partial:
-        _take_back(work, unproven, "unproven")
-        # The tests of others may fail without them.
-        await _fall(work)
-    for one in judge.stayed:
-        if one not in gone and one not in unproven and (why := await judge.why(one)):
-            report.settle(one, "kept", why)
+    ends = [(one, one.now or one.best, await judge.outcome(one)) for one in judge.functions]
+    for one, _, (outcome, _) in ends:
+        if outcome == "unproven":
+            judge.put(one, None)
+    for one, body, end in ends:
+        outcome, why = await judge.outcome(one) if end[0] == "kept" or one.left else end
+        changed = report.settle(one, outcome, why)
+        if outcome in ("partial", "unproven") and work.arguments.keep_partial:
+            judge.put(one, body)
+            _mark(work, one, outcome)
+        elif outcome in ("partial", "unproven"):
+            say(f"{one.path} {one.name}: {outcome}, so it was taken back")
+        elif changed:
+            say(f"{one.path} {one.name}: {outcome}{f' ({why})' if why else ''}")
+    work.confirmed = True
     report.failing = await judge.failing()
     if report.failing:
         say(report.failing)
 
 
-async def _fall(work: _Work) -> tuple[list[Stayed], list[Stayed]]:
-    """Take back the fills whose own tests fail, the worst first; return those that may be right, and the wrong ones.
-
-    With --keep-partial they stay in the files.
-    """
-    judge, maybe, wrong = work.judge, list[Stayed](), list[Stayed]()
-    assert judge is not None
-    while fallen := await judge.fallen(work.documents):
-        least = fallen[0][0]
-        worst = [one for share, one in fallen if work.arguments.keep_partial or share == least]
-        for one in worst:
-            work.report.settle(one, "partial", _FALLEN if one.verdict.good else "")
-        if work.arguments.keep_partial:
-            return worst, []
-        _take_back(work, worst, "partial")
-        (wrong if least < 0 else maybe).extend(worst)
-    return maybe, wrong
-
-
-def _settle(work: _Work) -> None:
-    """Take back what nobody has confirmed, because of an interrupt; say which partial fills stay as it is wanted."""
-    for one in reversed(work.judge.stayed if work.judge else ()):
-        outcome = work.report.outcome(one)
-        if outcome not in ("partial", "unproven", "taken back"):
-            continue
-        if work.arguments.keep_partial:
-            _mark(work, one, outcome)
-        else:
-            _take_back(work, [one], outcome)
-    left = [Path(one.path) for one in work.report.stubs if one.outcome == "left"]
-    for held in work.judge.partials.end(left) if work.judge else ():
+def _restore(work: _Work) -> None:
+    """Take back what nobody has confirmed, because of an interrupt, and the copies of the texts before it."""
+    judge, report = work.judge, work.report
+    if judge is None:
+        return
+    for one in judge.functions if not work.confirmed else ():
+        judge.put(one, one.best if one.best and one.best.verdict.good else None)
+        if one.left:
+            report.settle(one, "left", one.left)
+    for held in judge.partials.end([Path(one.path) for one in report.stubs if one.outcome == "left"]):
         say(
             f"the text of {held.kept.path} from before its partial fills is in {held.kept.copy}: compare, and delete it"
         )
 
 
 def _as_now(document: Document, path: Path) -> Document:
-    """Return a `document` with the text that its file has now, which no edit of it has led to."""
-    return replace(document, data=path.read_bytes(), history=None, state=None)
+    """Return a `document` with the text that its file has now, if it is there, which no edit of it has led to."""
+    now = read_now(path)
+    return document if now is None else replace(document, data=now, history=None, state=None)
 
 
-def _mark(work: _Work, one: Stayed, outcome: Outcome) -> None:
+def _mark(work: _Work, one: Function, outcome: Outcome) -> None:
     """Mark a fill that is kept as partial or unproven, so that a reader sees what it is and the next run finds it."""
-    path, name = one.path, one.change.name
-    first, now = work.changes[path]
-    marked = mark_partial(_as_now(now, path), name)
+    path, name = one.path, one.name
+    marked = mark_partial(_as_now(work.changes[path][1], path), name)
     try:
         replace_file(path, path.read_bytes(), marked.data)
     except (FileError, UsageError) as error:
         say(f"{path} {name}: {outcome}, and could not be marked ({error})")
         return
-    work.changes[path] = first, marked
     say(f"{path} {name}: {outcome}, and kept as --keep-partial says")
-
-
-def _tell_left(report: Report, one: Stayed, error: FileError) -> None:
-    report.settle(one, "left", f"this fill could not be taken back: {error}")
-    say(f"{one.path} {one.change.name}: left ({error})")
-
-
-def _take_back(work: _Work, fallen: Sequence[Stayed], outcome: Outcome) -> None:
-    """Take fills with this outcome out of their files again."""
-    assert work.judge is not None
-    for one in fallen:
-        path, name = one.path, one.change.name
-        try:
-            work.judge.take_back(one)
-        except FileError as error:
-            _tell_left(work.report, one, error)
-            continue
-        say(f"{path} {name}: {outcome}, so it was taken back")
-        first, now = work.changes[path]
-        work.changes[path] = first, _as_now(now, path)
 
 
 async def _try_file(work: _Work, path: Path) -> None:
@@ -438,7 +294,7 @@ async def _leave(work: _Work, path: Path, why: str) -> None:
     _, now = work.changes.get(path) or (None, read_document(path, settings_of(work.arguments).macros))
     with within(BOT):
         stubs = await asyncio.to_thread(stubs_of, now)
-    known = {tried.name for tried in work.report.of(path)}
+    known = {tried.name for tried in work.report.stubs if tried.path == str(path)}
     for stub in stubs:
         if stub.name not in known:
             line = now.line_at(stub.start) + 1
@@ -465,10 +321,12 @@ async def _fill_file(work: _Work, path: Path) -> None:
     first = now = read_document(path, settings.macros)
     if path not in work.changes:
         await _leave_meant(report, path, first)
+    if judge is not None:
+        judge.documents.setdefault(path, first)
     # Without a command nothing could choose between several fills.
     options = FillOptions(arguments.tries if judge else 1, index=index_for(first, settings, "function_body"))
     choose = choose_first if arguments.dry_run else functools.partial(judge.choose if judge else _write, path)
-    began, earlier, started = 0.0, report.taken_back(path), None
+    began, earlier, started = 0.0, [one for one in report.stubs if one.path == str(path)], None
     try:
         async with aclosing(fill_stubs(work.engine, first, settings, choose, options)) as events:
             async for event in events:
@@ -478,7 +336,7 @@ async def _fill_file(work: _Work, path: Path) -> None:
                     continue
                 now = event.document
                 good: Outcome = "filled" if arguments.dry_run else "kept"
-                if judge is not None and judge.verdict is not None and not judge.verdict.good:
+                if judge is not None and not judge.verdict.good:
                     good = "partial"
                 outcome: Outcome = good if event.edit else "taken back" if event.filled else "no fill"
                 report.add(_tell(_tried(work, path, event.started, (outcome, event.why)), began), earlier)
@@ -499,7 +357,7 @@ async def _begin(work: _Work, path: Path, started: StubStarted) -> None:
     if judge is None:
         return
     judge.tell = lambda doing: work.line.say(f"{what}: {doing}")
-    judge.tries, judge.verdict = 0, None
+    judge.tries, judge.verdict = 0, NONE
     if not judge.runs and not work.report.stubs:
         _tell_before(await judge.before(path, started.gap.name))
         work.line.begin(f"{what}: the model writes")
@@ -510,8 +368,7 @@ def _tried(work: _Work, path: Path, started: StubStarted, end: tuple[Outcome, st
     tried = Tried(str(path), started.gap.name, _line(started), *end, 0)
     if work.judge is None:
         return tried
-    verdict = work.judge.verdict or Verdict(passed=False)
-    tried = replace(tried, tries=work.judge.tries)
+    verdict, tried = work.judge.verdict, replace(tried, tries=work.judge.tries)
     return replace(tried, green=verdict.green, red=verdict.red, failing=verdict.failing)
 
 
@@ -521,7 +378,7 @@ def _line(started: StubStarted) -> int:
 
 def _tell(tried: Tried, began: float) -> Tried:
     """Say the result of a stub that was begun at `began`; return it with its seconds."""
-    say(_words(tried))
+    say(tried.words)
     return replace(tried, seconds=round(time.monotonic() - began, 3))
 
 
@@ -540,31 +397,6 @@ def _tell_before(ran: Ran) -> None:
             "no report of its tests can be read, so a fill is kept only if the command exits with 0; if it can write a "
             "junit XML, name that with --report"
         )
-
-
-def _print(report: Report, arguments: argparse.Namespace) -> None:
-    """Print the diff of a dry run, the sum, and the report where it is wanted."""
-    summary = report.summary()
-    stubs = f"{summary['tried']} stub{'s' if summary['tried'] != 1 else ''}"
-    if arguments.dry_run and arguments.json != "-":
-        show(report.diff, end="")
-    if arguments.dry_run:
-        say(f"{stubs}, {summary['filled']} filled; a dry run tests and writes nothing")
-    else:
-        others = "".join(f", {summary[one]} {one}" for one in ("partial", "unproven") if summary[one])
-        say(f"{stubs}, {summary['filled']} filled, {summary['kept']} kept{others}")
-    if arguments.json:
-        plain = json.dumps({"summary": summary, **asdict(report)}, indent=1) + "\n"
-        if arguments.json == "-":
-            show(plain, end="")
-        else:
-            write_whole(Path(arguments.json), plain.encode("utf-8"))
-
-
-def _words(tried: Tried) -> str:
-    return f"{tried.path}:{tried.line} {tried.name}: {tried.outcome}" + (
-        f" ({tried.why})" if tried.why else ""
-    )
 
 
 def _tell_skipped(path: str, why: str) -> None:

@@ -285,27 +285,26 @@ TWO = CASH_TESTS + "\n\ndef test_both():\n    assert Cart().last() is None and v
 
 
 def test_a_fill_with_which_a_test_of_its_own_fails_is_taken_back_unless_it_is_wanted(tested: Path) -> None:
-    # No fill of `valid` passes both of its tests; `last` is right, but nobody can know that by `test_both`.
+    # No fill of `valid` passes both of its tests; each passes with one, and with that `last` passes all of its own.
     (tested.parent / "test_cash.py").write_text(TWO)
-    for _ in range(2):  # the next run finds the same stubs
+    wanted = {"Cart.last": "kept", "Cart.full.limit": "kept", "valid": "partial"}
+    for _ in range(2):  # the next run finds the same stub
         report, reported, code = run(tested, "--keep-if", RUN)
-        assert code == 1 and outcomes(report) == {
-            "Cart.last": "partial",
-            "Cart.full.limit": "kept",
-            "valid": "partial",
-        }
-        assert tested.read_text() == CASH.replace("pass", "return 0")
-        assert reported.count("partial, so it was taken back") == 2 and "2 partial" in reported
-        tested.write_text(CASH)
+        assert code == 1 and outcomes(report) == {name: wanted[name] for name in outcomes(report)}
+        assert tested.read_text() == CASH_RIGHT.replace("return True", "...")
+        assert reported.count("valid: partial, so it was taken back") == 1 and "1 partial" in reported
+    tested.write_text(CASH)
     report, reported, code = run(tested, "--keep-if", RUN, "--keep-partial")
     assert code == 1 and tested.read_text().count("return") == CASH_RIGHT.count("return")
-    assert outcomes(report) == {"Cart.last": "partial", "Cart.full.limit": "kept", "valid": "partial"}
-    # They are marked, and found again until somebody changes them.
+    assert outcomes(report) == wanted and "partial, and kept as --keep-partial says" in reported
+    # It is marked, and found again until somebody changes it.
     marked = tested.read_text()
-    assert marked.count("# dg-lsp: partial, its tests do not all pass (") == 2
-    tested.write_text(marked.replace("return None", "return None  # mine"))
+    assert marked.count("# dg-lsp: partial, its tests do not all pass (") == 1
     report, _, _ = run(tested, "--keep-if", RUN)
-    assert [*outcomes(report)] == ["valid"] and "return None  # mine" in tested.read_text()
+    assert [*outcomes(report)] == ["valid"]
+    tested.write_text(marked.replace("return True", "return True  # mine"))
+    report, _, _ = run(tested, "--keep-if", RUN)
+    assert [*outcomes(report)] == [] and "return True  # mine" in tested.read_text()
 
 
 @pytest.mark.parametrize("answers", [0, 1, 3])
@@ -524,6 +523,22 @@ def test_a_test_that_two_stubs_stop_is_passed_with_fills_of_both(tested: Path) -
     assert [path.name for path in tested.parent.iterdir() if path.name.startswith(".cash")] == []
 
 
+def test_stubs_that_only_tests_of_several_tell_apart_are_filled_together(tested: Path) -> None:
+    # No test passes with a right fill of `second` or `third` alone, and their first fills are wrong.
+    tested.write_text(text := PAIR + "def third(n):\n    raise NotImplementedError\n")
+    (tested.parent / "test_cash.py").write_text(
+        "from cash import first, second, third\n\ndef test_first():\n    assert first(1) is None\n\n"
+        "def test_all():\n    assert (str(third(1)), second(1), first(2)) == ('0', True, None)\n"
+        "    assert second(1) is True\n\n"
+        "def test_both():\n    assert (second(2), str(third(2))) == (True, '0')\n"
+    )
+    report, _, code = run(tested, "--keep-if", RUN)
+    assert code == 0 and outcomes(report) == dict.fromkeys(["first", "second", "third"], "kept")
+    for fill in ("None", "True", "0"):
+        text = text.replace("raise NotImplementedError", f"return {fill}", 1)
+    assert tested.read_text() == text
+
+
 def test_a_test_that_needs_the_function_no_more_shows_nothing(tested: Path) -> None:
     tested.write_text(PAIR + "def third(n):\n    raise NotImplementedError\n")
     (tested.parent / "test_cash.py").write_text(
@@ -648,7 +663,7 @@ def test_nothing_is_tried_again_where_the_first_red_test_is_the_same(tested: Pat
         "valid": "partial",
     }
     # After the test of `valid`, which was the first red one, there is one that no stub can make pass.
-    assert reported.count("trying the other 2 again") == 1
+    assert "asking" not in reported
 
 
 def test_a_terminal_shows_what_runs_and_a_pipe_gets_nothing_of_it(tested: Path) -> None:

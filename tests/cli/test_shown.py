@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import dg_lsp
-from dg_lsp.cli.bot import Tried, _words
 from dg_lsp.cli.doctor import Finding, _line
 from dg_lsp.cli.main import main
 from dg_lsp.cli.options import say
 from dg_lsp.cli.shown import Formatter, show
 from dg_lsp.cli.trial import Ran
+from dg_lsp.cli.tried import Tried
 from dg_lsp.source.shown import sentence, shown
 
 CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x202E, 0x2066, 0x2028, 0x200F, 0xD800)]
@@ -62,7 +62,7 @@ def is_harmless(text: str) -> bool:
 
 def test_sentences_findings_errors_and_logs_control_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     say(f"{EVIL}: kept")
-    say(_words(Tried(EVIL, EVIL, 1, "taken back", Ran(1, EVIL, {EVIL: EVIL}).sentence, 0.1)))
+    say(Tried(EVIL, EVIL, 1, "taken back", Ran(1, EVIL, {EVIL: EVIL}).sentence, 0.1).words)
     assert main(["fill", f"{EVIL}.py:1"]) == 2
     assert main([EVIL]) == 2
     said = capsys.readouterr().err

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.cli.bot import Report, find_files
+from dg_lsp.cli.bot import find_files
+from dg_lsp.cli.tried import Report
 from dg_lsp.files.ignored import TRACKED, ignored, listed
 from dg_lsp.filling.project import Rules, files_near, index_near, project_files
 from dg_lsp.settings import SECRETS, Settings

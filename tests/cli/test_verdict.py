@@ -2,15 +2,15 @@
 
 import pytest
 
-from dg_lsp.cli.judge import _why, compare
 from dg_lsp.cli.trial import Ran
+from dg_lsp.cli.verdict import Body, compare, why_of
 
 STUB = {"a": "raised", "b": "raised", "other": "raised elsewhere", "fine": ""}
 # The results with a fill, and: is it good, may it stay, its own tests that fail.
 FILLS = {
     "all of its own pass": ({"a": "", "b": "", "other": "raised elsewhere", "fine": ""}, True, True, ()),
     "one of its own fails": ({"a": "", "b": "1 != 2", "other": "raised elsewhere", "fine": ""}, False, True, ("b",)),
-    "none passes": ({"a": "1 != 2", "b": "1 != 2", "other": "raised elsewhere", "fine": ""}, False, False, ("a", "b")),
+    "none passes": ({"a": "1 != 2", "b": "1 != 2", "other": "raised elsewhere", "fine": ""}, False, True, ("a", "b")),
     "nothing changes": (STUB, False, False, ()),
     "it breaks another": ({"a": "", "b": "", "other": "raised elsewhere", "fine": "no"}, False, False, ("fine",)),
     "another is gone": ({"a": "", "b": "", "other": "raised elsewhere"}, False, False, ()),
@@ -34,7 +34,9 @@ def test_a_fill_is_good_if_its_own_tests_pass_and_no_other_fails_instead(case: s
 def test_a_fill_that_no_test_needs_is_said_to_be_unread() -> None:
     for results, said in ((STUB, True), (dict.fromkeys(STUB, ""), False), ({}, False)):
         ran = Ran(0, "", results)
-        assert ("no test fails without it" in _why(ran, compare(STUB, STUB, ran, "f"))) == said
+        assert (
+            "no test fails without it" in why_of(ran, Body(b"", ran, compare(STUB, STUB, ran, "f")))
+        ) == said
 
 
 def test_a_silent_stub_is_known_by_the_tests_that_fail_if_it_raises() -> None:
