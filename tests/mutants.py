@@ -366,6 +366,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
+        "a name is declared again in its block",
+        "dg_lsp/source/names.py",
+        "        and {name.text for name in own} <= _declared_beside(language, node)",
+        "        and not own",
+        "tests/guard/test_declared.py::test_a_name_is_not_declared_again_in_its_block",
+    ),
+    Mutant(
+        5,
         "the compiler of Python is not asked",
         "dg_lsp/guard/harm.py",
         '    refused = not_compiled(new.data) if parsed_only else ""',

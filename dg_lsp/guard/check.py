@@ -36,6 +36,7 @@ from dg_lsp.source.lexer import first_token, line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
+_BELOW = 200  # bytes after a gap that differ where it is in a room
 _NEAR = 2_000  # bytes after a gap in a string that may hold the end of the string
 
 
@@ -97,8 +98,8 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
-    # The line below a room is not that below the gap.
-    beside = mixed(neutral, filled) if neutral is read else ()
+    # The line below the gap in a room is another one.
+    beside = mixed(neutral, filled) if neutral.site.after[:_BELOW] == site.after[:_BELOW] else ()
     return () if opened else changed(neutral, filled) or beside or _loose(loose_bracket(site, fill), fill)
 
 

@@ -19,6 +19,7 @@ from dg_lsp.source.directives import directive_start
 from dg_lsp.source.language import Language, check_shape, query_cursor
 from dg_lsp.source.lexer import leading, line_end, width
 from dg_lsp.source.misplaced import new_misplaced, repeated
+from dg_lsp.source.names import declared_again
 
 # How many bytes after a gap strings and brackets are compared; a quote too many shows at the next one.
 REACH = 20_000
@@ -92,9 +93,13 @@ def _misread(old: Text, new: Text) -> tuple[Fault, ...]:
     _, stop = language.changed(old.tree, old.data, gap, new.fill, new.tree)
     known = {_key(old, n) for n in _refusals(old, stop + len(old.data) - len(new.data))}
     nodes = [n for n in _refusals(new, stop) if n.end_byte > new.start and _key(new, n) not in known]
-    nodes += repeated(language, new.tree.root_node, fill)
     nodes += new_misplaced(language, (new.tree.root_node, fill), (old.tree.root_node, gap))
-    return tuple(_fault_of(new, node) for node in nodes)
+    root = new.tree.root_node
+    twice = [*repeated(language, root, fill), *declared_again(language, root, fill)]
+    return (
+        *(_fault_of(new, node) for node in nodes),
+        *(_fault_of(new, node, "a name that is there already") for node in twice),
+    )
 
 
 def _refusals(text: Text, stop: int) -> list[Node]:
@@ -320,11 +325,13 @@ def _key(text: Text, node: Node) -> tuple[str, bool, int, int]:
     return node.type, node.is_missing, start, end
 
 
-def _fault_of(text: Text, node: Node) -> Fault:
-    """Return `node` as a fault of the fill of `text`."""
+def _fault_of(text: Text, node: Node, what: str = "") -> Fault:
+    """Return `node` as a fault of the fill of `text`; what: its words, else those for what is unexpected or missing."""
     length = len(text.fill)
     first = min(max(node.start_byte - text.start, 0), length)
     last = min(max(node.end_byte - text.start, first), length)
+    if what:
+        return fault_at(text.fill, first, last, what)
     what = unexpected(text.fill[first:last])
     if node.is_missing:
         what = f"a missing `{node.type}`"

@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from dg_lsp.budget import check
 from dg_lsp.source.language import Language
+from dg_lsp.source.lexer import Span
 
 Role = Literal["variable", "type", "member", "keyword", "other"]
 # A word that is written more often is not followed.
@@ -80,6 +81,55 @@ def name_at(language: Language, root: Node, start: int, end: int) -> Name | None
     ):
         node = node.parent
     return _defined(language, node) or _used(language, node)
+
+
+def declared_again(language: Language, root: Node, span: Span) -> list[Node]:
+    """Return the declarations with a name in `span` that declare only what others in their block do.
+
+    Of the languages that forbid it: those with a line `once`.
+    """
+    return [
+        node
+        for node in _once_in(language, root, span)
+        if (own := _declared(language, node))
+        and any(span[0] <= name.start_byte < span[1] for name in own)
+        and {name.text for name in own} <= _declared_beside(language, node)
+    ]
+
+
+def _once_in(language: Language, root: Node, span: Span) -> Iterator[Node]:
+    """Yield the declarations below `root` that meet `span` and are in a place of a line `once`."""
+    stack = [root] if "once" in language.names else []
+    while stack:
+        check()
+        node = stack.pop()
+        if _is_once(language, node):
+            yield node
+        stack += [child for child in node.children if child.start_byte < span[1] and child.end_byte > span[0]]
+
+
+def _is_once(language: Language, node: Node) -> bool:
+    return node.parent is not None and f"{node.parent.type}.{node.type}" in language.names["once"]
+
+
+def _declared(language: Language, declaration: Node) -> list[Node]:
+    """Return the names of variables and classes that `declaration` gives to its block, as leaves."""
+    found, stack = list[Node](), [declaration]
+    while stack:
+        node = stack.pop()
+        if not node.children:
+            name = name_at(language, node, *node.byte_range)
+            if name and name.scope and name.role == "variable" and not name.parameter and node.text != b"_":
+                found.append(node)
+        stack += [child for child in node.children if child.type not in language.names["scopes"]]
+    return found
+
+
+def _declared_beside(language: Language, declaration: Node) -> set[bytes | None]:
+    """Return the names that the other declarations of the block of `declaration` give."""
+    others = declaration.parent.named_children if declaration.parent is not None else []
+    beside = [one for one in others if one != declaration and _is_once(language, one)]
+    return {name.text for one in beside for name in _declared(language, one)}
 
 
 def binding(language: Language, name: Name, names: tuple[Name, ...]) -> Node | None:

@@ -55,7 +55,7 @@ def test_the_next_line_is_not_written_again(language: str, kind: Kind | None) ->
 # The line below, texts that are nearly the same, and texts that are not.
 NEAR = {
     "python": ("    x = w * h + 1", ("x = w*h+1", "x = w * h", "x  =  w"), ("y = w * h", "x.y = w * h", "x = 'w * h'")),
-    "go": ("\tx := w * h + 1", ("x := w*h+1", "x := w*h"), ("y := w * h", "x := g(w * h)")),
+    "go": ("\tx = w * h + 1", ("x = w*h+1", "x = w*h"), ("y := w * h", "x = g(w * h)")),
     "c": ("    int x = w * h + 1;", ("int x=w * h+1;", "int x = w * h;"), ("int y = w * h;", "w += h;")),
 }  # fmt: skip
 
