@@ -351,18 +351,18 @@ MUTANTS = (
     Mutant(
         5,
         "a text may take in the statement on the next line",
-        "dg_lsp/guard/compare.py",
+        "dg_lsp/guard/mixed.py",
         "    leaf = _next_leaf(old) if _begins_statement(new) else None",
         "    leaf = None",
-        "tests/guard/test_taken.py::test_a_fill_does_not_take_in_the_statement_on_the_next_line",
+        "tests/guard/test_mixed.py::test_a_fill_does_not_take_in_the_statement_on_the_next_line",
     ),
     Mutant(
         5,
         "a text may continue the statement above it",
-        "dg_lsp/guard/compare.py",
+        "dg_lsp/guard/mixed.py",
         "begun[:1] not in _JOINS or not _begins_statement(new):",
         "begun:",
-        "tests/guard/test_taken.py::test_a_fill_does_not_continue_the_statement_above",
+        "tests/guard/test_mixed.py::test_a_fill_does_not_continue_the_statement_above",
     ),
     Mutant(
         5,
@@ -370,7 +370,7 @@ MUTANTS = (
         "dg_lsp/source/names.py",
         "        and {name.text for name in own} <= _declared_beside(language, node)",
         "        and not own",
-        "tests/guard/test_declared.py::test_a_name_is_not_declared_again_in_its_block",
+        "tests/source/test_declared.py::test_a_name_is_not_declared_again_in_its_block",
     ),
     Mutant(
         5,

@@ -22,8 +22,9 @@ from dg_lsp.guard.baseline import (
     neutral_text,
     parsed,
 )
-from dg_lsp.guard.compare import added, changed, mixed
+from dg_lsp.guard.compare import added, changed
 from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
+from dg_lsp.guard.mixed import mixed
 from dg_lsp.guard.plain import harm_between
 from dg_lsp.guard.site import Fault, Site, fault_at, site_of, site_of_edit, to_bytes
 from dg_lsp.messages import BODIES, STRINGS, Infill

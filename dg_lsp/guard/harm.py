@@ -20,7 +20,8 @@ from dg_lsp.guard.baseline import (
     parsed,
 )
 from dg_lsp.guard.check import faults_of_edit, is_blind, undisturbed
-from dg_lsp.guard.compare import changed, errors_of, marks, mixed
+from dg_lsp.guard.compare import changed, errors_of, marks
+from dg_lsp.guard.mixed import mixed
 from dg_lsp.guard.room import closes_more, is_complete
 from dg_lsp.guard.site import Site, site_of_edit, to_bytes
 from dg_lsp.messages import STRINGS

@@ -11,8 +11,9 @@ from tree_sitter import Node, Tree
 from dg_lsp.budget import attempt
 from dg_lsp.gaps import REACH, open_at
 from dg_lsp.guard.baseline import Text
-from dg_lsp.guard.compare import errors_of, taken
+from dg_lsp.guard.compare import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
+from dg_lsp.guard.mixed import mixed
 from dg_lsp.guard.site import Site
 from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, statement_of, takes_in
 from dg_lsp.reasons import TooDeep, Unreadable
@@ -73,7 +74,7 @@ def _harm_in_tree(site: Site, fill: bytes) -> str:
         return "a syntax error"
     # With nothing in it a begun line may be read with the next one in any case.
     is_sound = site.kind == "statement" and not (errors or old.root_node.has_error)
-    if is_sound and taken(Text(site, b"", old), Text(site, fill, new)):
+    if is_sound and mixed(Text(site, b"", old), Text(site, fill, new)):
         return "a statement that takes in the next line"
     moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
     if moved:

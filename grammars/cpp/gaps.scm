@@ -85,3 +85,7 @@
 (expression_statement [(delete_expression) (identifier) (new_expression)]) @misplaced.function
 ((expression_statement (call_expression function: (identifier) @_called)) @misplaced.function
   (#match? @_called "^[a-z]"))
+
+; What no function holds.
+(compound_statement [(namespace_definition) (template_declaration)] @refuse)
+(compound_statement (function_definition type: (_) declarator: (function_declarator)) @refuse)

@@ -165,3 +165,8 @@
 [(break_statement) (continue_statement)] @misplaced.loop
 ([(method_declaration parameters: (parameter_list (parameter !type) @refuse))
   (constructor_declaration parameters: (parameter_list (parameter !type) @refuse))])
+
+; A `try` without its other half, and a declaration that is no statement of its block, or has modifiers of a member.
+(try_statement body: (block) @refuse .)
+(if_statement consequence: (local_declaration_statement) @refuse)
+(block (local_declaration_statement (modifier) @refuse (#any-of? @refuse "public" "protected" "private" "internal")))

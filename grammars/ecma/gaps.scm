@@ -142,3 +142,15 @@
 [(break_statement) (continue_statement)] @misplaced.loop
 [(import_statement) (export_statement)] @misplaced.file
 ((statement_identifier) @refuse (#eq? @refuse "default"))
+
+; A `try` without its other half, a declaration that is no statement of its block, a pattern without its value, and what
+; begins a statement only as a declaration with a name.
+(try_statement !handler !finalizer) @refuse
+(if_statement consequence: [(lexical_declaration) (class_declaration)] @refuse)
+(else_clause [(lexical_declaration) (class_declaration)] @refuse)
+(for_statement body: [(lexical_declaration) (class_declaration)] @refuse)
+(for_in_statement body: [(lexical_declaration) (class_declaration)] @refuse)
+(while_statement body: [(lexical_declaration) (class_declaration)] @refuse)
+(statement_block (lexical_declaration (variable_declarator name: [(object_pattern) (array_pattern)] @refuse !value)))
+(program (lexical_declaration (variable_declarator name: [(object_pattern) (array_pattern)] @refuse !value)))
+(expression_statement . [(function_expression) (generator_function) (class) (object)] @refuse)

@@ -106,3 +106,8 @@
 [(for_statement) (expression_switch_statement) (type_switch_statement) (select_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
 ((literal_value) @refuse (#match? @refuse "^[{]\\s*,"))
+
+; Only a call is deferred or runs beside, and only a case goes on to the next one.
+(defer_statement [(identifier) (selector_expression) (index_expression) (func_literal)] @refuse)
+(go_statement [(identifier) (selector_expression) (index_expression) (func_literal)] @refuse)
+(block (statement_list (fallthrough_statement) @refuse))

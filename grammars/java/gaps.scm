@@ -126,3 +126,15 @@
 (record_declaration body: (class_body (block) @misplaced))
 [(for_statement) (enhanced_for_statement) (while_statement) (do_statement) (switch_expression) (labeled_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
+
+; A declaration that is no statement of its block, or has modifiers of a member; an import in a block.
+(if_statement consequence: (local_variable_declaration) @refuse)
+(if_statement alternative: (local_variable_declaration) @refuse)
+(for_statement body: (local_variable_declaration) @refuse)
+(enhanced_for_statement body: (local_variable_declaration) @refuse)
+(while_statement body: (local_variable_declaration) @refuse)
+(block (local_variable_declaration (modifiers ["public" "protected" "private" "static"] @refuse)))
+(block (class_declaration (modifiers ["public" "protected" "private" "static"] @refuse)))
+(block (import_declaration) @refuse)
+((local_variable_declaration type: (type_identifier) @_type declarator: (variable_declarator !value) @refuse)
+  (#eq? @_type "var"))

@@ -122,3 +122,13 @@
   (return_expression (identifier) @refuse) (shorthand_field_initializer (identifier) @refuse)]
   (#any-of? @refuse "as" "break" "else" "enum" "fn" "for" "if" "impl" "in" "let" "loop" "match" "mod" "mut" "pub" "ref" "return"
     "struct" "trait" "use" "where" "while"))
+
+; Words of the language that the grammar takes for names.
+([(let_declaration pattern: (identifier) @refuse) (parameter pattern: (identifier) @refuse)
+  (function_item name: (identifier) @refuse) (field_expression field: (field_identifier) @refuse)]
+  (#any-of? @refuse "as" "async" "await" "break" "const" "continue" "dyn" "else" "enum" "extern" "fn" "for" "if" "impl" "in"
+    "let" "loop" "match" "mod" "move" "mut" "pub" "ref" "return" "static" "struct" "trait" "type" "unsafe" "use" "where"
+    "while"))
+
+; An attribute of the block that is not at its beginning.
+(block (_) . (inner_attribute_item) @refuse)
