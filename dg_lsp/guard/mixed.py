@@ -17,8 +17,13 @@ _JOINS = frozenset(bytes([sign]) for sign in b"([`+-*/%&|^<=?")
 
 
 def mixed(old: Text, new: Text) -> tuple[Fault, ...]:
-    """Return the fault that the fill of `new` makes one statement with the line below or above, which `old` shows."""
-    return _taken(old, new) or _joined(old, new) if old.clean and new.clean else ()
+    """Return the fault that the fill of `new` makes one statement with the line below or above, which `old` shows.
+
+    In a plain language a line may continue what is above it, such as a list of YAML.
+    """
+    if not (old.clean and new.clean):
+        return ()
+    return _taken(old, new) or (() if new.language.is_plain else _joined(old, new))
 
 
 def _taken(old: Text, new: Text) -> tuple[Fault, ...]:

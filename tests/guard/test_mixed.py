@@ -115,10 +115,12 @@ def test_a_fill_does_not_continue_the_statement_above(language: str, above: str,
         ("c", "void f() {\n  g();\n  ", "*a = 1;"),
         ("go", "package p\n\nfunc f() {\n\tg()\n\t", "*a = 1"),
         ("python", "def f():\n    g()\n    ", "[a] = b"),
+        ("yaml", "a:\n- b\n", "- c"),
+        ("ruby", "def f\n  [1]\n  ", "-b"),
     ],
 )
 def test_a_text_of_its_own_or_a_deeper_line_is_offered_below(language: str, before: str, fill: str) -> None:
-    ends = {"tsx": "\n  </p>\n}\n", "python": "\n"}
+    ends = {"tsx": "\n  </p>\n}\n", "python": "\n", "yaml": "\n", "ruby": "\nend\n"}
     assert not faults_of(infill(language, (before, ends.get(language, "\n}\n")), "statement"), fill)
 
 
