@@ -13,6 +13,7 @@ and can be ended at any time: it loses four minutes. `report` without adapters i
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from dg_lsp.model.networks.gguf_file import read_gguf
 
 _MARKS = (100, 200, 400, 700, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000, 8000, 10_000, 15_000, 20_000)
 _FILE = 60_000  # characters
+_LINE_END = "Ċ"  # in a vocabulary of bytes
 
 
 def _network(given: argparse.Namespace) -> CanvasLora:
@@ -62,29 +64,37 @@ def prepare(given: argparse.Namespace) -> None:
 
 
 def report(given: argparse.Namespace) -> None:
-    """Print a line of JSON for each of the adapters, or for untrained ones, and one for copies from the files."""
+    """Print a line of JSON for each of the adapters, for untrained ones if none are named, or for copies."""
     gaps, stored = cuts.load(given.gaps), load_file(given.gaps)
     with safe_open(given.texts, "pt") as opened:
         texts = json.loads(opened.metadata()["texts"])
+    vocabulary = read_tokenizer(given.network).get_vocab()
+    breaks = {number for token, number in vocabulary.items() if _LINE_END in token}
+    texts = [
+        drafts.until_as_many_lines(text, gap.text, breaks) for text, gap in zip(texts, gaps, strict=True)
+    ]
+    lines = [not breaks & {*gap.text} for gap in gaps]
     if given.copies:
         files = [(stored[f"before.{n}"].tolist(), stored[f"after.{n}"].tolist()) for n in range(len(gaps))]
-        _say("copies", drafts.report_copies(gaps, texts, files))
+        _say("copies", drafts.report_copies(gaps, texts, files), lines)
         return
     network = _network(given)
     for path in given.adapters or [None]:
         if path is not None:
             put(network, load_file(path))
-        _say(
-            path.stem if path else "untrained", drafts.report(network, gaps, given.texts, texts, given.width)
-        )
+        found = drafts.report(network, gaps, given.texts, texts, given.width)
+        _say(path.stem if path else "untrained", found, lines)
 
 
-def _say(name: str, found: dict[str, Any]) -> None:
-    rounded = {
-        key: [round(number, 3) for number in value] if isinstance(value, tuple) else value
-        for key, value in found.items()
-    }
-    print(json.dumps({"of": name} | rounded), flush=True)
+def _say(name: str, found: drafts.Found, lines: Sequence[bool]) -> None:
+    """Print means with their intervals, of all gaps, of those in a line, and of those with several."""
+    for kind, wanted in (("all", (True, False)), ("line", (True,)), ("lines", (False,))):
+        row: dict[str, Any] = {"of": name, "gaps": kind}
+        for key, values in found.items():
+            some = [value for value, line in zip(values, lines, strict=True) if line in wanted]
+            row[key] = [round(number, 3) for number in drafts.interval(some)]
+            row["places"] = max(row.get("places", 0), sum(map(len, some)))
+        print(json.dumps(row), flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

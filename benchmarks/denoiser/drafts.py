@@ -7,11 +7,10 @@ pass of the network would accept is the run of rows that agree with its text.
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -24,6 +23,7 @@ MOST = 24  # tokens of a text
 _TOGETHER = 8  # gaps, or canvases, in a pass
 _EACH = 2  # places of a gap
 _COPIED = 8  # tokens of a copy at most
+Found = dict[str, list[list[float]]]  # by gap, a number for each of its places
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,33 +118,44 @@ def interval(values: Sequence[Sequence[float]], seed: int = 0) -> tuple[float, f
     return whole, means[24], means[974]
 
 
+def until_as_many_lines(text: Sequence[int], truth: Sequence[int], breaks: Collection[int]) -> list[int]:
+    """Return `text` up to the end of as many lines as `truth` has; `breaks` are the tokens that end lines."""
+    left, found = sum(token in breaks for token in truth), list[int]()
+    for token in text:
+        found.append(token)
+        left -= token in breaks
+        if left < 0:
+            break
+    return found
+
+
 def report(
     network: CanvasLora, gaps: Sequence[Gap], prepared: Path, texts: Sequence[Sequence[int]], width: int
-) -> dict[str, Any]:
-    """Return the shares of rows 1, 2 and 3 after the frontier that agree, and the tokens of a draft with its pass."""
+) -> Found:
+    """Return by gap, for each place, whether rows 1, 2 and 3 after the frontier agree, and the tokens of a draft.
+
+    Its tokens are the frontier, the rows that agree, and the one that the pass of verification gives after them.
+    """
     places = places_of(texts)
     drafts = draft(network, load_file(prepared), len(gaps[0].prompt), places, width)
-    rows: list[list[list[float]]] = [[[] for _ in gaps] for _ in range(3)]
-    tokens: list[list[float]] = [[] for _ in gaps]
+    found: Found = {name: [[] for _ in gaps] for name in ("row 1", "row 2", "row 3", "tokens")}
     for place, drafted in zip(places, drafts, strict=True):
         truth = texts[place.gap][place.known + 1 :]
-        tokens[place.gap].append(2.0 + accepted(drafted, truth))
+        found["tokens"][place.gap].append(2.0 + accepted(drafted, truth))
         for number in range(min(3, len(truth))):
-            rows[number][place.gap].append(float(drafted[number] == truth[number]))
-    found: dict[str, Any] = {f"row {n + 1}": interval(row) for n, row in enumerate(rows)}
-    return found | {"tokens": interval(tokens), "places": len(places)}
+            found[f"row {number + 1}"][place.gap].append(float(drafted[number] == truth[number]))
+    return found
 
 
 def report_copies(
     gaps: Sequence[Gap], texts: Sequence[Sequence[int]], files: Sequence[tuple[list[int], list[int]]]
-) -> dict[str, Any]:
-    """Return the tokens of a copy from the file with its pass at the places of `report`, frontier and all."""
-    tokens: list[list[float]] = [[] for _ in gaps]
-    drafted: list[list[float]] = [[] for _ in gaps]
+) -> Found:
+    """Return by gap, for each place of `report`, the tokens of a copy from the file with its pass."""
+    found: Found = {name: [[] for _ in gaps] for name in ("tokens of one pass", "has a copy")}
     for place in places_of(texts):
         before, after = files[place.gap]
         text = texts[place.gap]
-        found = copied([*before, *text[: place.known]], after)
-        tokens[place.gap].append(1.0 + accepted(found, text[place.known :]))
-        drafted[place.gap].append(float(bool(found)))
-    return {"tokens of one pass": interval(tokens), "has a copy": interval(drafted)}
+        drafted = copied([*before, *text[: place.known]], after)
+        found["tokens of one pass"][place.gap].append(1.0 + accepted(drafted, text[place.known :]))
+        found["has a copy"][place.gap].append(float(bool(drafted)))
+    return found
