@@ -13,8 +13,11 @@ from pathlib import Path
 
 import psutil
 
+from dg_lsp.checkpoints import data_folder
 from tests.processes import own_runtime
 
+# The weights of a model that is here, which `import` reads.
+_FETCHED = data_folder() / "coder-0.5b/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 LONGEST = 2.0  # seconds that an idle machine allows
 _STUB = 'def add(first, second):\n    """Return the sum of two numbers."""\n    raise NotImplementedError\n'
 
@@ -106,8 +109,12 @@ def commands(folder: Path, checkpoint: str) -> dict[str, list[str]]:
         "train --minutes": [*learn, "--minutes", "1", "--cases", "2"],
         # Of a model that is here; the folder of models is the user's.
         "fetch": ["fetch", "coder-0.5b"],
+        "import": ["import", str(_FETCHED), "--out", str(folder / "imported")],
+        "pack": ["pack", out],
+        "stats": ["stats"],
         "editor list": ["editor", "list"],
         "editor install": ["editor", "install", "nvim"],
+        "editor remove": ["editor", "remove", "nvim"],
         "token": ["serve-engine", "token", "alice", "--tokens", tokens],
         "serve-engine": ["serve-engine", "--tokens", tokens, "--port", "0", *model],
         "uninstall": ["uninstall"],

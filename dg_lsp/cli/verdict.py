@@ -87,9 +87,10 @@ class Function:
 
     @property
     def best(self) -> Body | None:
-        """The best fill by the runs in which the fills were tried; None if none may stay for now."""
+        """The best fill by the runs in which the fills were tried; None if each made a test fail that passed."""
+        tried = [one for one in self.bodies if one.verdict.stays or (one.ran and one.ran.results)]
         return max(
-            (one for one in self.bodies if one.verdict.stays), key=lambda one: one.verdict.rank, default=None
+            (one for one in tried if not one.verdict.red), key=lambda one: one.verdict.rank, default=None
         )
 
     def learn(self, earlier: "Function") -> None:

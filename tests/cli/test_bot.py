@@ -539,6 +539,18 @@ def test_stubs_that_only_tests_of_several_tell_apart_are_filled_together(tested:
     assert tested.read_text() == text
 
 
+def test_a_stub_that_no_test_reached_at_first_stops_none_later(tested: Path) -> None:
+    # `first` is filled before `second` lets the last test get to it, and no fill of it passes.
+    tested.write_text(PAIR + "def third(n):\n    raise NotImplementedError\n")
+    (tested.parent / "test_cash.py").write_text(
+        "from cash import first, second, third\n\ndef test_third():\n    assert third(1) is None\n\n"
+        "def test_second():\n    assert second(1) is None\n\n"
+        "def test_all():\n    assert (second(1), first(1), third(2)) == (None, 7, 7)\n"
+    )
+    report, _, _ = run(tested, "--keep-if", RUN)
+    assert outcomes(report) == {"first": "taken back", "second": "unproven", "third": "unproven"}
+
+
 def test_a_test_that_needs_the_function_no_more_shows_nothing(tested: Path) -> None:
     tested.write_text(PAIR + "def third(n):\n    raise NotImplementedError\n")
     (tested.parent / "test_cash.py").write_text(
