@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -208,7 +209,8 @@ def _gcc(compiler: str, language: str, samples: Sequence[Sample]) -> list[list[s
         ]
         said = subprocess.run([compiler, *options, "-"], input=sample.data, capture_output=True, check=False)
         lines = [x for x in said.stderr.decode("utf-8", "replace").splitlines() if "error:" in x]
-        found.append([x for x in lines if _C_SYNTAX.search(x) or "fatal" in x][:5])
+        syntax = (x for x in lines if (_C_SYNTAX.search(x) and "incompatible type" not in x) or "fatal" in x)
+        found.append(list(islice(syntax, 5)))
     return found
 
 

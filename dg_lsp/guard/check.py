@@ -22,7 +22,7 @@ from dg_lsp.guard.baseline import (
     neutral_text,
     parsed,
 )
-from dg_lsp.guard.compare import added, changed
+from dg_lsp.guard.compare import added, changed, joined
 from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
 from dg_lsp.guard.mixed import mixed
 from dg_lsp.guard.plain import harm_between
@@ -101,7 +101,8 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
         return wrong
     # The line below the gap in a room is another one.
     beside = mixed(neutral, filled) if neutral.site.after[:_BELOW] == site.after[:_BELOW] else ()
-    return () if opened else changed(neutral, filled) or beside or _loose(loose_bracket(site, fill), fill)
+    found = () if opened else _changed(site, (read, neutral), filled) or beside
+    return () if opened else found or _loose(loose_bracket(site, fill), fill)
 
 
 def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
@@ -137,15 +138,43 @@ def _ends_elsewhere(site: Site, fill: bytes) -> bool:
     return old.kind == "string" and new.end - old.end != len(fill) - 1
 
 
+def _changed(site: Site, without: tuple[Text, Text], filled: Text) -> tuple[Fault, ...]:
+    """Return what `filled` reads otherwise than the neutral text: the whole one, and the one that it is a reading of.
+
+    Where the whole text parses with the fill, as with `throws E;` below a method's header, a room says less than it.
+    """
+    read, neutral = without
+    found = changed(neutral, filled)
+    if not found and (neutral is read or not _goes_on(site)):
+        found = joined(neutral, filled)
+    if not found and not neutral.site.before.startswith(site.before) and site.is_part:
+        # A part of the file may show no import, nor what else a part of a function has not.
+        own = room.room_of_file(site)
+        found = changed(own, own.filled(filled.fill)) if own else ()
+    whole = _afresh(site, filled.fill, read) if found and neutral is not read else None
+    return changed(read, whole) or joined(read, whole) if whole is not None else found
+
+
+def _goes_on(site: Site) -> bool:
+    """Return whether the line above the gap's, which a room leaves out, may go on there: a type above a name does."""
+    above = site.before[: site.line].rstrip()
+    return not above.endswith((b";", b"{", b"}"))
+
+
 def _parses_afresh(site: Site, fill: bytes, neutral: Text) -> bool:
-    """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read.
+    """Return whether the text with `fill`, read afresh, has no error; a text that is too long is not read."""
+    return _afresh(site, fill, neutral) is not None
+
+
+def _afresh(site: Site, fill: bytes, neutral: Text) -> Text | None:
+    """Return the text with `fill`, read afresh; None if it has an error, or is too long to be read.
 
     Where the `neutral` text has errors, what the `fill` opens may be closed after the end of a text that is cut there.
     """
     closed = None if neutral.clean else ended(site, fill)
     size = len(site.before) + len(fill) + len(site.after)
     text = tried(partial(parsed, closed or site, fill)) if size <= WHOLE else None
-    return text is not None and is_sound(text)
+    return text if text is not None and is_sound(text) else None
 
 
 def is_blind(site: Site, neutral: Text) -> bool:

@@ -51,7 +51,13 @@ def loose_literal(site: Site, fill: bytes) -> Loose | None:
     """
     place, code = _place_of(site, fill), site.language.is_plain or not site.is_prose
     found = _control(place) or (
-        _open_literal(place) or _heredoc(place) or _comment_end(place) or _twin(place) or _strange(place)
+        _open_literal(place)
+        or _nested_comment(place)
+        or _heredoc(place)
+        or _comment_end(place)
+        or _twin(place)
+        or _section(place)
+        or _strange(place)
         if code
         else None
     )
@@ -142,6 +148,15 @@ def _open_literal(place: _Place) -> tuple[int, str] | None:
     return None
 
 
+def _nested_comment(place: _Place) -> tuple[int, str] | None:
+    """Return the place where the fill begins the block comment again that it is in; some dialects nest them."""
+    site, (start, end) = place.site, place.fill
+    begun = site.before[site.state.begins :] if site.state.comment else b""
+    opening = next((a for a, _ in place.language.block_comments if begun.startswith(a)), None)
+    at = place.text.find(opening, start, end) if opening else -1
+    return (at, "a comment within a comment") if at >= 0 else None
+
+
 def _control(place: _Place) -> tuple[int, str] | None:
     """Return the place and kind of a control character that the text around the fill does not hold."""
     site, text, (start, end) = place.site, place.text, place.fill
@@ -173,6 +188,22 @@ def _twin(place: _Place) -> tuple[int, str] | None:
         if text.count(twin, start, end) % 2 and not (site.before.count(twin) + site.after.count(twin)) % 2:
             return at, f"an unclosed `{twin.decode()}`"
     return None
+
+
+def _section(place: _Place) -> tuple[int, str] | None:
+    """Return the place and kind of what ends code or begins it, such as `?>` in PHP, if that changes what follows."""
+    site, sections = place.site, place.language.plain.sections
+    found = [m for m in sections.finditer(place.text, *place.fill) if not _is_literal(place, m.start())]
+    last = next(reversed(found), None)
+    if last is None:
+        return None
+    # Code goes on up to its end, or to the end of the text; text up to where code begins.
+    following = sections.search(site.after)
+    if last["opens"]:
+        wrong = following is not None and following["opens"] is not None
+    else:
+        wrong = not following["opens"] if following else bool(site.after.strip())
+    return (last.start(), f"`{last[0].decode()}`, which changes how what follows is read") if wrong else None
 
 
 def _strange(place: _Place) -> tuple[int, str] | None:

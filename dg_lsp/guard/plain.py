@@ -14,13 +14,14 @@ from dg_lsp.guard.baseline import Text
 from dg_lsp.guard.compare import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.mixed import mixed
-from dg_lsp.guard.site import Site
-from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, statement_of, takes_in
+from dg_lsp.guard.site import Site, next_line
+from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, parts_of, statement_of, takes_in
 from dg_lsp.reasons import TooDeep, Unreadable
 from dg_lsp.source.brackets import PAIRS
 from dg_lsp.source.language import Language
-from dg_lsp.source.lexer import Span, line_start
+from dg_lsp.source.lexer import Span, leading, line_start
 from dg_lsp.source.misplaced import new_misplaced, repeated
+from dg_lsp.source.words import NEVER
 
 # A longer text is not parsed: tokens must do.
 PARSED = 200_000
@@ -28,6 +29,10 @@ PARSED = 200_000
 _TRIES = 500
 # Names after a gap that may be the one of its line.
 _NAMES = 8
+# Neutral texts that may complete a line read alone.
+_PLAINEST = (b"", b"_g_", b"_g_()", b"= _g_")
+# Neutral texts that are tried for what a query refuses.
+_FEW = 100
 _LINE = re.compile(rb"[^\r\n]*\s*")
 
 
@@ -58,28 +63,43 @@ def _harm_in_tree(site: Site, fill: bytes) -> str:
     """Return the harm that the tree of the whole text shows, as words."""
     language, before, after = site.language, site.before, site.after
     at, end = len(before), len(before + fill)
-    stop = end + _LINE.match(after).end()  # type: ignore[union-attr]  # it matches nothing, too
     old, new = _tree(language, before, after), _filled(language, before, fill, after)
-    # What is read as it was is refused as it was.
-    begun, changed = language.changed(old, before + after, (at, at), fill, new)
-    span = min(begun, site.line), max(changed, stop) + 1
-    errors, refused = errors_of(new.root_node), _refused(language, new, span)
-    # One in the line itself is none of damage elsewhere, unless brackets above are not closed yet.
-    own = any(_is_within(node, (site.line, end), stop) for node in (*errors, *refused))
-    if own and not _is_open(site, fill):
+    if _adds_errors(site, fill, (old, new)):
         return "a syntax error"
-    if _are_new(errors, site, len(fill)) and len(errors) > _errors_without(language, before, after):
-        return "a syntax error"
-    if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):
-        return "a syntax error"
+    if not language.plain.data and language.plain.begins is NEVER and _is_joined(site, fill, new):
+        return "an end that takes in the line below"
     # With nothing in it a begun line may be read with the next one in any case.
-    is_sound = site.kind == "statement" and not (errors or old.root_node.has_error)
+    is_sound = site.kind == "statement" and not (old.root_node.has_error or new.root_node.has_error)
     if is_sound and mixed(Text(site, b"", old), Text(site, fill, new)):
         return "a statement that takes in the next line"
     moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
     if moved:
         return "a statement that cannot be here"
     return "a name that is there already" if repeated(language, new.root_node, (at, end)) else ""
+
+
+def _adds_errors(site: Site, fill: bytes, trees: tuple[Tree, Tree]) -> bool:
+    """Return whether the text with `fill`, the second of `trees`, has errors or refused nodes that are the fill's."""
+    language, before, after = site.language, site.before, site.after
+    at, end, (old, new) = len(before), len(before + fill), trees
+    stop = end + _LINE.match(after).end()  # type: ignore[union-attr]  # it matches nothing, too
+    # What is read as it was is refused as it was.
+    begun, changed = language.changed(old, before + after, (at, at), fill, new)
+    span = min(begun, site.line), max(changed, stop) + 1
+    errors, refused = errors_of(new.root_node), _refused(language, new, span)
+    # One in the line itself is none of damage elsewhere, unless brackets above are not closed yet.
+    own = any(_is_within(node, (site.line, end), stop) for node in (*errors, *refused))
+    if (own and not _is_open(site, fill)) or len(refused) > len(
+        _refused(language, old, (span[0], span[1] - len(fill)))
+    ):
+        return True
+    if _are_new(errors, site, len(fill)) and len(errors) > _errors_without(language, before, after):
+        return True
+    # What half a line leaves over far below is read so with the fill, too.
+    fewest = _refused_without(language, before, after)
+    if fewest is not None and len(_refused(language, new, (0, len(before + fill + after)))) > fewest:
+        return True
+    return bool(errors) and not _fits_a_room(site, fill)
 
 
 def _is_open(site: Site, fill: bytes) -> bool:
@@ -100,7 +120,7 @@ def _is_parsed(language: Language, before: bytes, after: bytes) -> bool:
     return True
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _errors_without(language: Language, before: bytes, after: bytes) -> int:
     """The fewest errors with nothing in the gap, or, in a part of the time, with a text that may complete its line."""
     fewest = len(errors_of(_tree(language, before, after).root_node))
@@ -110,6 +130,88 @@ def _errors_without(language: Language, before: bytes, after: bytes) -> int:
             if not fewest:
                 break
     return fewest
+
+
+@lru_cache(maxsize=2)
+def _refused_without(language: Language, before: bytes, after: bytes) -> int | None:
+    """Return the fewest nodes that the query refuses in the text with a neutral one that makes it parse.
+
+    None if nothing is refused with nothing in the gap, or as much with all of them. In Ruby `def ` above `y = x` leaves
+    an `end` over.
+    """
+    old = _tree(language, before, after)
+    known = len(_refused(language, old, (0, len(before + after))))
+    fewest = known
+    with suppress(Unreadable), attempt():
+        for text in islice(_neutral(language, before, after), _FEW if known else 0):
+            tree = _filled(language, before, text, after)
+            if not tree.root_node.has_error:
+                fewest = min(fewest, len(_refused(language, tree, (0, len(before + text + after)))))
+            if not fewest:
+                break
+    return fewest if fewest < known else None
+
+
+def _is_joined(site: Site, fill: bytes, tree: Tree) -> bool:
+    """Return whether the statement that begins on the gap's line takes in the line below, which is no deeper.
+
+    `x = y,` above `z()` does, and `return if` above `y`; what only follows it in one block has no sign between.
+    """
+    below = next_line(site)
+    first = site.line + len(leading(site.before + fill, site.line))
+    last = len((site.before + fill).rstrip()) - 1
+    in_brackets = site.state.brackets[-1:] in (b"(", b"[")
+    if below is None or in_brackets or first > last or _opens_block(site, fill):
+        return False
+    at = len(site.before + fill) + below
+    root = tree.root_node
+    holder = root.descendant_for_byte_range(last, at + 1)
+    if holder is None or holder.start_byte < first:
+        return False
+    parts = [node for node in holder.children if node.end_byte > last and node.start_byte <= at]
+    return (
+        bool(parts)
+        and parts[-1].is_named
+        and any(not node.is_named and node.type not in (";", "\n") for node in parts)
+    )
+
+
+def _fits_a_room(site: Site, fill: bytes) -> bool:
+    """Return whether the gap's line with `fill` parses below one of the language's headers, if a neutral text does.
+
+    It is asked in a text that the grammar does not know, where a tree shows little. A line of other brackets, or one
+    that closes some, says nothing alone.
+    """
+    language = site.language
+    if (
+        not language.plain.rooms
+        or site.state.brackets[-1:] in (b"(", b"[")
+        or pairs_in(language, fill).lacking
+    ):
+        return True
+    # What belongs to the item below it is none alone.
+    if language.words.above.match(fill, line_start(fill, len(fill))):
+        return True
+    if not _errors_without(language, site.before, site.after):
+        return True
+    return _is_read_in_a_room(site, fill) or not any(_is_read_in_a_room(site, text) for text in _PLAINEST)
+
+
+def _is_read_in_a_room(site: Site, fill: bytes) -> bool:
+    """Return whether the gap's line with `fill` parses below one of the language's headers."""
+    language, line = site.language, site.before[site.line :]
+    for header in language.plain.rooms:
+        text = header + line + fill + site.rest
+        state = open_at(language, text, len(text))
+        if _is_read(language, header + line, fill, site.rest + b"\n" + state.closing(state.opened)):
+            return True
+    return False
+
+
+def _opens_block(site: Site, fill: bytes) -> bool:
+    """Return whether a block may be below the last line of `fill`, as below `begin`."""
+    text = site.before + fill
+    return site.language.plain.opens.search(text[line_start(text, len(text)) :].rstrip()) is not None
 
 
 @lru_cache(maxsize=2)
@@ -149,11 +251,26 @@ def _fits_alone(site: Site, fill: bytes) -> bool | None:
     if own is None:
         return None
     after = b"" if is_ended(site, own, fill) else own.after
-    if not errors_of(language.parse(own.before + fill + after).root_node):
+    if _is_read(language, own.before, fill, after):
         return True
     # What begins a statement may be all of it, whatever follows.
-    known = not own.first or site.rest.strip()
-    return False if known and not _errors_without(language, own.before, after) else None
+    if own.first and not site.rest.strip():
+        return None
+    if not _errors_without(language, own.before, after):
+        return False
+    # Of a statement that the grammar does not know, it may know the one in brackets around the gap.
+    closes = bool(pairs_in(language, fill).lacking)
+    for part in () if closes else parts_of(site, own):
+        if not _errors_without(language, part.before, part.after):
+            return _is_read(language, part.before, fill, part.after)
+    return None
+
+
+def _is_read(language: Language, before: bytes, fill: bytes, after: bytes) -> bool:
+    """Return whether the text with `fill` has no error, and nothing in the fill that the query refuses."""
+    root, end = language.parse(before + fill + after).root_node, len(before + fill)
+    found = language.captures(root, (len(before), max(end, len(before) + 1))).get("refuse", [])
+    return not root.has_error and not any(len(before) < n.end_byte and n.start_byte < end for n in found)
 
 
 def _refused(language: Language, tree: Tree, span: Span) -> list[Node]:

@@ -12,7 +12,7 @@ from dg_lsp.guard.baseline import Text, searched
 from dg_lsp.guard.loose import loose_literal
 from dg_lsp.guard.site import Fault, Site, fault_at
 from dg_lsp.messages import BODIES
-from dg_lsp.source.brackets import PAIRS, closers, read, state_at, unpaired
+from dg_lsp.source.brackets import PAIRS, OpenBracket, closers, read, state_at, unpaired
 from dg_lsp.source.items import head_of
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import leading, tokens
@@ -48,6 +48,36 @@ def room_of(site: Site, closed: int = 0) -> Text | None:
     return next((room for room in rooms if room.clean), None)
 
 
+@lru_cache(maxsize=4)
+def room_of_file(site: Site) -> Text | None:
+    """Return a neutral filler at a file's level, below a function; None if the gap is in a block, or in no whole file.
+
+    There a statement may be none, which a part of the file alone does not show.
+    """
+    line = _statement(site)
+    if (
+        site.language.style == "indent"
+        or site.state.brackets
+        or _braces(site, line)
+        or not _is_below_wall(site)
+    ):
+        return None
+    rooms = (room for below in _below(site) for room in _rooms(site, _wall(site.language), line, below, 0))
+    return next((room for room in rooms if room.clean), None)
+
+
+def _wall(language: Language) -> bytes:
+    """Return an empty function, which a part of a function does not follow."""
+    header = language.rooms["function"]
+    return header + closers(b"{" * header.count(b"{")) + b"\n"
+
+
+def _braces(site: Site, line: int) -> list[OpenBracket]:
+    """Return the braces that are open before the offset `line`."""
+    stack = read(site.language, site.before, site.state.start, len(site.before)).stack
+    return [one for one in stack if one.bracket == b"{" and one.at < line]
+
+
 def _statement(site: Site) -> int:
     """Return where the statement of the gap begins; of a body its line."""
     return site.line if site.kind in BODIES else min(max(site.state.line, 0), site.line)
@@ -74,7 +104,10 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     if loose := loose_literal(site, fill):
         return (fault_at(fill, loose.start, loose.end, loose.what),)
     opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
-    if opened > 0 and opened > _closed_behind(site, state.brackets):
+    outer = state.brackets[: len(state.brackets) - len(own)]
+    if opened > 0 and (
+        opened > _closed_behind(site, state.brackets) or not _are_closed(site, outer, (own, bytes(left)))
+    ):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
     element = language.jsx and _LAST_VALUE.search(fill) and _NEXT_ELEMENT.match(site.after)
     if site.is_part and left and (element or (_OWN_LINE.match(fill) and _NEXT_VALUE.match(site.after))):
@@ -87,6 +120,16 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
 def _closed_behind(site: Site, brackets: bytes) -> int:
     """Return how many brackets the text near after the gap closes that neither it nor `brackets` open."""
     return len(unpaired(site.language, site.after[:REACH], brackets).closers)
+
+
+def _are_closed(site: Site, outer: bytes, own: tuple[bytes, bytes]) -> bool:
+    """Return whether the text near after the gap closes, each by its mate, what a fill opens in the brackets `outer`.
+
+    own: the brackets of the gap's statement that are open without the fill, and with it.
+    """
+    after, (before, left) = site.after[:REACH], own
+    without, closed = (len(unpaired(site.language, after, outer + opened).closers) for opened in own)
+    return without - closed >= len(left) - len(before)
 
 
 def is_in_header(site: Site, fill: bytes) -> bool:
@@ -202,11 +245,11 @@ def _headers(site: Site, line: int) -> Iterator[bytes]:
     if language.style == "indent":
         yield language.rooms["function"] + b"\n" if before[line : line + 1].isspace() else b""
         return
-    braces = (o for o in read(language, before, site.state.start, len(before)).stack if o.bracket == b"{")
-    heads = [
-        (o.at, head) for o in braces if o.at < line and (head := head_of(language, before, o.line, o.at))
-    ]
+    braces = _braces(site, line)
+    heads = [(o.at, head) for o in braces if (head := head_of(language, before, o.line, o.at))]
     if not heads:
+        if not braces and _is_below_wall(site):
+            yield _wall(language)
         yield b""
         return
     at, head = heads[-1]
@@ -219,6 +262,19 @@ def _headers(site: Site, line: int) -> Iterator[bytes]:
     else:
         yield own
     yield language.rooms[head.owner] + b"\n"
+
+
+def _is_below_wall(site: Site) -> bool:
+    """Return whether the text before the gap has what a part of a function has not, such as an import.
+
+    A text of comments alone, or of those and what belongs to the item below, such as an annotation, is of a file, too.
+    """
+    language, before = site.language, site.before
+    root = language.parse(before).root_node
+    if any(wall.end_byte <= len(before) for wall in language.captures(root).get("wall", ())):
+        return True
+    above = (node.is_extra or language.words.above.match(before, node.start_byte) for node in root.children)
+    return bool(root.children) and all(above)
 
 
 def _below(site: Site) -> Iterator[bytes]:

@@ -9,7 +9,10 @@ from dg_lsp.messages import PARTS, STRINGS, Infill
 from dg_lsp.source.brackets import State, state_at
 from dg_lsp.source.document import LINE_END, Document
 from dg_lsp.source.language import Language, load_language
-from dg_lsp.source.lexer import line_end, line_start
+from dg_lsp.source.lexer import indentation, line_end, line_start
+
+# The beginning of a statement of its own, and of no text that continues one.
+_STATEMENT = re.compile(rb"[\w$@#\\\"'`\x80-\xff]")
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,21 @@ def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]
     after = to_bytes(gap.insert_after) + document.data[edit.end :]
     language = load_language(document.language, document.macros)
     return _site(language, gap.kind, (before, after), asked=gap.asked), to_bytes(fill)
+
+
+def next_line(site: Site) -> int | None:
+    """Return where the text of the next line begins, from the gap's end, if it is no deeper than the gap's own line.
+
+    None if it is deeper, if the gap's line goes on after the gap, or if what is below begins no statement.
+    """
+    if site.rest.strip():
+        return None
+    at = len(site.after) - len(site.after[len(site.rest) :].lstrip())
+    if not _STATEMENT.match(site.after, at) or indentation(site.after, at) > indentation(
+        site.before, site.line
+    ):
+        return None
+    return at
 
 
 def newline_of(request: Infill) -> str:

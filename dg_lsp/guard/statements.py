@@ -1,10 +1,12 @@
 """Statements of a plain language that a semicolon ends, such as SQL: what a fill makes of its own one, read alone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from dg_lsp.guard.site import Site
+from dg_lsp.source.brackets import unpaired
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import marks
 from dg_lsp.source.words import NEVER
@@ -36,6 +38,21 @@ def statement_of(site: Site) -> Statement | None:
         return None
     before = data[start:at]
     return Statement(before, data[at:stop], not _code(language, before))
+
+
+def parts_of(site: Site, own: Statement) -> Iterator[Statement]:
+    """Yield the statements in brackets around the gap in `own`, the innermost first: `SELECT 1` of `f((SELECT 1))`."""
+    language, opened = site.language, list[int]()
+    for kind, _, stop in marks(language, own.before, 0, len(own.before)):
+        if kind == "open":
+            opened.append(stop)
+        elif kind == "close" and opened:
+            opened.pop()
+    closers = unpaired(language, own.after).closers
+    for start, stop in zip(reversed(opened), closers, strict=False):
+        before, after = own.before[start:], own.after[:stop]
+        if language.plain.begins.match(_code(language, before)):
+            yield Statement(before, after, first=False)
 
 
 def begins_otherwise(site: Site, fill: bytes) -> bool:

@@ -9,6 +9,7 @@ from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import Span, line_below, line_end, line_start, marks, tokens
 
 _LITERALS = ("directive", "string", "open_string", "open_text", "comment")
+_DIGITS = re.compile(rb"\b[0-9][\w']*\Z")
 _WORD = re.compile(rb"[ \t]*([A-Za-z_]\w*)?")
 # A file in quotes or angle brackets, or the name of a macro.
 _FILE = rb"[^\"<>'`(){}\[\];*?|#]+"
@@ -68,10 +69,24 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
         return f"the unknown directive `{name}`"
     if use == "path" and not _PATH.match(text, word.end()):
         return f"no name of a file behind `{name}`"
-    content = tokens(language, text[word.end() :], 0, len(text) - word.end())
-    if use != "prose" and any(token.kind == "open_string" for token in content):
+    if use != "prose" and _is_unclosed(language, text[word.end() :]):
         return f"an unclosed string behind `{name}`"
     return ""
+
+
+def _is_unclosed(language: Language, text: bytes) -> bool:
+    """Return whether `text` leaves a string open, or a character in quotes; one in a number parts its digits."""
+    quotes = [quotes.open for quotes in language.strings if quotes.character]
+    content = tokens(language, text, 0, len(text))
+    return any(
+        token.kind == "open_string"
+        or (
+            token.kind == "other"
+            and text[token.start : token.end] in quotes
+            and not _DIGITS.search(text[: token.start])
+        )
+        for token in content
+    )
 
 
 def _unbalanced(sign: bytes, parts: tuple[bytes, bytes, bytes]) -> str:

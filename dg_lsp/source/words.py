@@ -104,8 +104,9 @@ class Plain:
     brackets: those that are in pairs. tags: a pattern of what begins and ends an element, but for the elements `alone`.
     opens: the end of a line below which an empty block may be. closings: words that close a block. fillers: texts that
     may complete a line; {0} is a name after the gap, the first group of `names`. data: its strings are keys and
-    values. twins: quotes around code, which a file has in pairs. begins: what a statement begins with, if a semicolon
-    ends each. never: what no code holds.
+    values. twins: quotes around code, which a file has in pairs. sections: what begins code in a text, the group
+    `opens`, or ends it. rooms: headers below which a line is read alone. begins: what a statement begins with, if a
+    semicolon ends each. never: what no code holds.
     """
 
     brackets: bytes = b"()[]{}"
@@ -117,6 +118,8 @@ class Plain:
     names: re.Pattern[bytes] = re.compile(rb"(?!)()")
     data: bool = False
     twins: re.Pattern[bytes] = NEVER
+    sections: re.Pattern[bytes] = NEVER
+    rooms: tuple[bytes, ...] = ()
     begins: re.Pattern[bytes] = NEVER
     never: re.Pattern[bytes] = NEVER
 

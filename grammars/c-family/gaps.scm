@@ -78,7 +78,8 @@
 
 ; The grammar takes these for names.
 ([(identifier) (type_identifier) (field_identifier) (statement_identifier)] @refuse
-  (#any-of? @refuse "break" "case" "continue" "do" "else" "for" "goto" "if" "return" "switch" "while"))
+  (#any-of? @refuse "break" "case" "continue" "default" "do" "else" "enum" "extern" "for" "goto" "if" "return"
+    "static" "struct" "switch" "typedef" "union" "while"))
 
 ; Statements are in functions, what leaves a loop and a case in one; a macro may stand for a header. A call may be a macro.
 [(preproc_include) (preproc_def) (field_declaration_list)] @wall
@@ -97,6 +98,6 @@
   (#match? @_called "^[a-z]")) @misplaced.function
 [(for_statement) (while_statement) (do_statement) (switch_statement)] @room.loop
 (switch_statement) @room.switch
-(compound_statement [(compound_statement) (function_definition)] @room.loop @room.switch)
+(compound_statement [(compound_statement) (function_definition)] @room.loop)
 [(break_statement) (continue_statement)] @misplaced.loop
 (case_statement) @misplaced.switch

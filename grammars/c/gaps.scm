@@ -23,3 +23,7 @@
     "typedef" "union" "unsigned" "void" "volatile"))
 ((macro_type_specifier name: (identifier) @refuse)
   (#match? @refuse "^[a-z]") (#not-eq? @refuse "typeof"))
+; A function of this name has no value; its semicolon is missing.
+(init_declarator declarator: (function_declarator declarator: (identifier)) @refuse)
+; A body of what has no parameters.
+(function_definition declarator: (identifier)) @refuse

@@ -139,8 +139,10 @@
 
 ; The grammar takes these for names.
 ((identifier) @refuse
-  (#any-of? @refuse "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "foreach" "goto" "if" "return"
-    "switch" "throw" "try" "using" "while"))
+  (#any-of? @refuse "abstract" "break" "case" "catch" "class" "const" "continue" "default" "delegate" "do" "else" "enum"
+    "event" "explicit" "extern" "finally" "fixed" "for" "foreach" "goto" "if" "implicit" "in" "interface" "internal" "is"
+    "lock" "namespace" "operator" "out" "override" "params" "private" "protected" "public" "readonly" "ref" "return" "sealed"
+    "static" "struct" "switch" "throw" "try" "using" "virtual" "while"))
 
 ; Statements of a file come before its types, members are in types, a constructor has the name of its own. What leaves a
 ; loop is in one.
@@ -148,7 +150,7 @@
   (delegate_declaration) (namespace_declaration) (file_scoped_namespace_declaration)] @wall
 [(lambda_expression) (anonymous_method_expression) (local_function_statement)] @wall
 (global_statement) @misplaced.after
-((global_statement) @refuse . [(global_attribute) (using_directive)])
+((global_statement) @refuse . [(global_attribute) (using_directive) (namespace_declaration) (file_scoped_namespace_declaration)])
 (attribute_argument (initializer_expression) @refuse)
 (namespace_declaration body: (declaration_list [(constructor_declaration) (destructor_declaration) (event_declaration)
   (event_field_declaration) (field_declaration) (indexer_declaration) (method_declaration) (operator_declaration)
@@ -170,3 +172,8 @@
 (try_statement body: (block) @refuse .)
 (if_statement consequence: (local_declaration_statement) @refuse)
 (block (local_declaration_statement (modifier) @refuse (#any-of? @refuse "public" "protected" "private" "internal")))
+; A declaration among arguments is one that is given out, and what a class is made of stands once, after its name.
+((argument_list (argument (declaration_expression type: [(identifier) (generic_name) (predefined_type)])) @refuse)
+  (#not-match? @refuse "^([A-Za-z0-9_]+\\s*:\\s*)?out\\b"))
+(class_declaration (base_list) (type_parameter_list) @refuse)
+(class_declaration !parameters (base_list (argument_list) @refuse))

@@ -13,3 +13,11 @@
 (rule_set (block [(keyframes_statement) (media_statement) (supports_statement)] @misplaced))
 ((postcss_statement (at_keyword) @refuse) (#any-of? @refuse "@else" "@if" "@return" "@while"))
 ((at_rule (at_keyword) @refuse) (#any-of? @refuse "@else" "@if" "@return" "@while"))
+; Rules where only declarations are, and declarations where only rules are.
+((at_rule (at_keyword) @_rule (block (rule_set) @refuse))
+  (#any-of? @_rule "@font-face" "@counter-style" "@property" "@viewport" "@color-profile" "@font-palette-values"))
+(stylesheet (declaration) @refuse)
+; A value that is read as a selector, and a variable without a name.
+(selectors (string_value) @refuse)
+((pseudo_class_selector) @refuse (#match? @refuse "[A-Za-z]:\\s"))
+((call_expression (function_name) @_called (arguments) @refuse) (#eq? @_called "var") (#match? @refuse "^[(]\\s*[)]$"))

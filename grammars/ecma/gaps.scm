@@ -107,6 +107,9 @@
     "instanceof" "new" "return" "switch" "throw" "try" "typeof" "var" "void" "while"))
 ((expression_statement . (identifier) @refuse) (#eq? @refuse "let"))
 
+([(shorthand_property_identifier) (shorthand_property_identifier_pattern)] @refuse
+  (#any-of? @refuse "class" "default" "enum" "export" "extends" "false" "function" "import" "null" "super" "this" "true" "with"))
+
 ; An element that is missing, which only an array may have; what remains under a key.
 (arguments ["(" ","] . "," @refuse)
 (object ["{" ","] . "," @refuse)

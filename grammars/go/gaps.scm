@@ -111,3 +111,5 @@
 (defer_statement [(identifier) (selector_expression) (index_expression) (func_literal)] @refuse)
 (go_statement [(identifier) (selector_expression) (index_expression) (func_literal)] @refuse)
 (block (statement_list (fallthrough_statement) @refuse))
+; An escape that there is not.
+((escape_sequence) @refuse (#not-match? @refuse "^\\\\[abfnrtvxuU0-7\\\\'\"]"))

@@ -103,14 +103,16 @@
 
 ; The grammar takes these for names, and any expression for a statement.
 ([(identifier) (type_identifier)] @refuse
-  (#any-of? @refuse "assert" "break" "case" "catch" "class" "continue" "do" "else" "finally" "for" "goto" "if" "import"
-    "instanceof" "new" "package" "return" "switch" "throw" "try" "while"))
+  (#any-of? @refuse "abstract" "assert" "break" "case" "catch" "class" "const" "continue" "default" "do" "else" "enum" "extends"
+    "final" "finally" "for" "goto" "if" "implements" "import" "instanceof" "interface" "native" "new" "package" "private"
+    "protected" "public" "return" "static" "switch" "synchronized" "throw" "throws" "transient" "try" "volatile" "while"))
 ((type_identifier) @refuse (#eq? @refuse "yield"))
 (block (expression_statement [(array_access) (binary_expression) (cast_expression) (character_literal)
   (decimal_integer_literal) (false) (field_access) (identifier) (instanceof_expression) (lambda_expression)
   (method_reference) (null_literal) (parenthesized_expression) (string_literal) (ternary_expression) (this) (true)
   (unary_expression)] @refuse))
 
+(program (package_declaration) @refuse . (package_declaration))
 (program (package_declaration) . (package_declaration) @refuse)
 
 ; A label is for a loop, or for a block that is left by `break`.
@@ -118,7 +120,7 @@
 
 ; Statements are in blocks, and what leaves a loop in one; of the file only types are.
 [(block) (constructor_body) (switch_block)] @room.function
-[(class_body) (interface_body) (enum_body) (lambda_expression)] @wall
+[(class_body) (interface_body) (enum_body) (lambda_expression) (package_declaration) (import_declaration)] @wall
 [(assert_statement) (break_statement) (continue_statement) (do_statement) (enhanced_for_statement) (expression_statement)
   (for_statement) (if_statement) (labeled_statement) (return_statement) (synchronized_statement) (throw_statement)
   (try_statement) (try_with_resources_statement) (while_statement) (yield_statement)] @misplaced.function
@@ -138,3 +140,5 @@
 (block (import_declaration) @refuse)
 ((local_variable_declaration type: (type_identifier) @_type declarator: (variable_declarator !value) @refuse)
   (#eq? @_type "var"))
+; An escape that there is not.
+((escape_sequence) @refuse (#not-match? @refuse "^\\\\[btnfrsu0-7\\\\'\"\\s]"))

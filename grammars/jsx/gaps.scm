@@ -15,3 +15,6 @@
   (#not-eq? @_begun @refuse))
 (jsx_opening_element (jsx_attribute) @once)
 (jsx_self_closing_element (jsx_attribute) @once)
+; Among attributes an expression is spread.
+((jsx_opening_element attribute: (jsx_expression) @refuse) (#not-match? @refuse "^[{]\\s*([.]{3}|/[*])"))
+((jsx_self_closing_element attribute: (jsx_expression) @refuse) (#not-match? @refuse "^[{]\\s*([.]{3}|/[*])"))

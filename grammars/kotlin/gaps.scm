@@ -11,3 +11,5 @@
 ((index_expression) @refuse (#match? @refuse "\\[\\s*\\]$"))
 ; A name alone is an entry of an enumeration, and of no other class.
 ((class_declaration (enum_class_body (enum_entry) @refuse)) @_class (#not-match? @_class "^[^{]*\\benum\\b"))
+; An escape that there is not.
+((string_literal (string_content) @refuse) (#match? @refuse "^\\\\[^tbnru'\"\\\\$]"))

@@ -15,3 +15,8 @@
   (#match? @refuse "\\[\\s*\\]$"))
 ; A property with hooks has one.
 ((property_hook_list) @refuse (#match? @refuse "^[{]\\s*[}]$"))
+; What is declared is not followed by what belongs to a file: its semicolon is missing.
+(declare_statement [(namespace_definition) (namespace_use_declaration) (const_declaration) (function_definition)
+  (class_declaration) (interface_declaration) (trait_declaration) (enum_declaration)] @refuse)
+; A path of names holds no space.
+((qualified_name) @refuse (#match? @refuse "\\s"))

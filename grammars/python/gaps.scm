@@ -117,3 +117,6 @@
 [(await) (for_statement "async") (with_statement "async")] @misplaced.async
 [(for_statement) (while_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
+
+; A name that is there once.
+(argument_list (keyword_argument) @once)

@@ -20,7 +20,9 @@
   (call receiver: (identifier) @refuse) (call !receiver method: (identifier) @refuse) (conditional (identifier) @refuse)
   (do (identifier) @refuse) (element_reference (identifier) @refuse) (else (identifier) @refuse) (ensure (identifier) @refuse) (interpolation (identifier) @refuse)
   (lambda_parameters (identifier) @refuse) (block_parameters (identifier) @refuse)
-  (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
+  (method body: (identifier) @refuse)
+  (if_modifier condition: (identifier) @refuse) (unless_modifier condition: (identifier) @refuse)
+  (while_modifier condition: (identifier) @refuse) (until_modifier condition: (identifier) @refuse) (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
   (program (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
   (#any-of? @refuse "begin" "case" "do" "else" "elsif" "end" "ensure" "redo" "rescue" "retry" "then" "unless" "until" "when"
     "while"))
@@ -40,3 +42,9 @@
   (#not-match? @_given "^[(]"))
 ; Nothing has failed that a choice could be after.
 ((body_statement (_) @_last . (else) @refuse) (#not-match? @_last "^(rescue\\b|#)"))
+; What nothing is assigned to, a jump in a list of values, a pattern in the place of a value, and a hash that is read as a block.
+(assignment left: [(super) (self) (nil) (true) (false)] @refuse)
+((assignment left: (call method: (identifier) @refuse)) (#match? @refuse "[?!]$"))
+(right_assignment_list [(break) (next) (redo) (retry) (return)] @refuse)
+(argument_list (parenthesized_statements (match_pattern) @refuse))
+((call arguments: (argument_list . (hash)) @_given) @refuse (#match? @_given "^[{]"))

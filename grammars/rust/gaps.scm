@@ -132,3 +132,9 @@
 
 ; An attribute of the block that is not at its beginning.
 (block (_) . (inner_attribute_item) @refuse)
+; An escape that there is not, and a pattern that changes and is no name.
+((escape_sequence) @refuse (#not-match? @refuse "^\\\\([nrt0\\\\'\"xu]|\\s)"))
+(mut_pattern (tuple_struct_pattern) @refuse)
+; A parameter without a name, which only a declaration may have.
+(function_item parameters: (parameters [(array_type) (generic_type) (macro_invocation) (primitive_type) (reference_type)
+  (scoped_type_identifier) (tuple_type) (type_identifier)] @refuse))

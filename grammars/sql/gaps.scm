@@ -1,0 +1,8 @@
+; Parsed, and refused by SQL: a word of the language in the place of a name, a name without a letter, two strings in a row,
+; and a path with a space.
+((identifier) @refuse
+  (#match? @refuse "^(?i:and|as|case|create|distinct|else|except|from|group|having|in|into|not|null|on|or|order|select|then|union|when|where)$"))
+([(column_definition name: (literal) @refuse) (column (literal) @refuse) (column name: (literal) @refuse) (identifier) @refuse]
+  (#eq? @refuse "\"\""))
+((literal) @refuse (#match? @refuse "^'[^'\n]*'[ \t]+'"))
+((path_expression) @refuse (#match? @refuse ":\\s"))

@@ -1,0 +1,132 @@
+"""What compilers refuse and grammars take, found in packages by other parsers: refused, and what is like it offered."""
+
+import pytest
+
+from dg_lsp.gaps.find import find_gap
+from dg_lsp.gaps.gap import apply_edit
+from dg_lsp.guard import fit
+from dg_lsp.guard.harm import harm_of
+from dg_lsp.source.document import Document
+
+
+def filled(language: str, marked: str, text: str) -> str:
+    """The text with a fill at the cursor `‸`; the reason in brackets if it is refused."""
+    before, _, after = marked.partition("‸")
+    document = Document("file:///w/a", language, 1, (before + after).encode())
+    gap = find_gap(document, len(before.encode()))
+    edit = fit.make_edit(document, gap, text)
+    reason = harm_of(document, gap, edit)
+    return f"<{reason}>" if reason else apply_edit(document, edit).text
+
+
+RUST = "fn f() {\n    ‸\n    foo(a);\n    let b = 1;\n}\n"
+CSHARP = "class A {\n    ‸\n    public void F() {\n    }\n}\n"
+RUBY = "class A\n  def f(x)\n    ‸\n    g(x)\n    h\n  end\n\n  def g\n    1\n  end\nend\n"
+RUBY_NAME = "class A\n  def ‸\n    y = x\n    y\n  end\n\n  def g\n    1\n  end\nend\n"
+PHP = "<?php\nfunction f()\n{\n    $a = 1;\n    ‸\n    \\g($a);\n    return $a;\n}\n"
+HEADER = "#include <b.h>\nint f ( int a );\n\nFOO BAR int x BAZ <> y;\n\n‸\n\nvoid g ( int b );\n"
+TYPES = "class A {\n    void F() {\n        return new R(‸);\n    }\n}\n"
+PARTS = 'DELETE FROM "L" l\nUSING (\n    SELECT\n        ‸\n    ) AS i\nWHERE\n    l."id" = i."id"\nRETURNING l.*;\n'
+INSERT = (
+    'INSERT INTO "L" (\n    "a",\n    "b"\n)\nSELECT\n    now()‸\n    @b::uuid\nFROM (\n    SELECT 1\n    ) AS i\n'
+    'ON CONFLICT ("a") DO UPDATE SET\n    "b" = EXCLUDED."b"\nRETURNING *;\n'
+)
+BLOCK = (
+    "class A {\n  @Test\n  fun f() {\n    val x = object : B(c by d e) {\n      override fun on(p: P): P {\n"
+    "        return p\n      }\n    }\n\n    val t = b / 1\n    ‸\n\n    g(t)\n  }\n}\n"
+)
+PAGE = "<!doctype html>\n‸\n  <head>\n    <title>a</title>\n  </head>\n  <body>\n  </body>\n</html>\n"
+FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
+
+
+@pytest.mark.parametrize(
+    ("language", "marked", "text"),
+    [
+        # The statement below becomes a part of half of one.
+        ("rust", RUST, "let"),
+        ("rust", RUST, "let mut x ="),
+        ("rust", "‸\nfn f() {\n    g();\n}\n", "pub unsafe"),
+        ("csharp", CSHARP, "public static"),
+        ("csharp", CSHARP, "override"),
+        ("java", "class A {\n    ‸\n    public void f() {\n    }\n}\n", "@"),
+        ("ruby", RUBY, "return true if"),
+        ("ruby", RUBY, "x = y,"),
+        ("ruby", RUBY_NAME, "f(x) = 1"),
+        ("php", PHP, "catch"),
+        ("php", PHP, "$x ="),
+        # A file's level, which a room of nothing else did not show.
+        ("c", HEADER, "return 1;"),
+        ("c", HEADER, "case 1:"),
+        ("java", "/** a */\n‸\npackage a.b;\n", "x();"),
+        ("csharp", "// a\n‸\n\nnamespace A\n{\n    public class B\n    {\n    }\n}\n", "x = 1;"),
+        # What a text in code ends or begins for all that follows.
+        ("php", PHP, "?>"),
+        ("sql", "/*\n a ‸\n b\n*/\nSELECT 1;\n", "and /* x"),
+        # The statement in brackets of one that the grammar does not know, and one that is cut in two.
+        ("sql", PARTS, "WHERE"),
+        ("sql", PARTS, "- a: b"),
+        ("sql", INSERT, "END;"),
+        ("sql", INSERT, "%("),
+        ("kotlin", BLOCK, "x = %()"),
+        ("kotlin", BLOCK, "let x = `${y}`"),
+        # Words in the place of names, names without a letter, and what has no such place.
+        ("sql", "SELECT count‸\n\n", "(*) = FROM bar;"),
+        ("sql", 'INSERT INTO "L" (\n    ‸\n    "b"\n) VALUES (1, 2);\n', '"",'),
+        ("sql", "SELECT f(‸);\n", "'a', 'b' 'a', 'b'"),
+        ("typescript", "f(‸);\n", "{null"),
+        ("java", "class A {\n    ‸\n    int b;\n}\n", "throws E;"),
+        ("yaml", "a:\n  b: ‸\n  c: 1\n", "&x;"),
+        ("ruby", "def f(env)\n  ‸\nend\n", "a == b or super = x"),
+        ("ruby", "def f(x)\n  ‸\nend\n", "a\n  x.frozen? = b"),
+        ("ruby", "class A\n  D = ‸\n  f :a\nend\n", "https{ 'a' => 80 }"),
+        ("ruby", "f(‸)\n", '("a" => "b"'),
+        ("rust", 'fn f() {\n    g("a{‸}");\n}\n', "x = \\"),
+        ("rust", "fn f() {\n    println!(‸);\n}\n", '"{}", errb\'abc;'),
+        ("rust", "impl A {\n    fn f(‸) -> B {\n        c()\n    }\n}\n", "s"),
+        ("go", 'package p\n\nvar a = "b‸c"\n', "\\q"),
+        ("c", "int f(int a);\n‸\nint g(int b);\n", "int h(T a)\n   x = 1;"),
+        ("c", "void f() {\n  g();\n  {\n    a();\n    ‸\n    b();\n  }\n}\n", "case 1:"),
+        ("c", "int a[] = {\n  1, 2, ‸\n  3, 4};\n", "default:"),
+        ("c", "#ifdef A\n‸\n#endif\nint b;\n", "#define a b'cd"),
+        ("csharp", TYPES, "member member"),
+        ("csharp", "class A<T> : B‸\n{\n    int c;\n}\n", "<T> <T>"),
+        ("python", "f(\n    ‸\n    b=1,\n    c=2,\n)\n", "a=1, b=1,"),
+        ("tsx", "const a = (\n  <B\n    c={d}\n    ‸\n    e={1}\n  />\n);\n", "{f={g}"),
+        ("css", '@font-face {\n  font-family: "a";\n  ‸\n  src: url("b");\n}\n', "c: d{"),
+        ("css", "a:b,\n‸\nc:d {\n  e: f;\n}\n\ng {\n  h: i;\n}\n", "return 1;"),
+        ("css", "a {\n  b: ‸;\n  c: d;\n}\n", "var("),
+        ("html", PAGE, '<html lang="en">"abc'),
+        ("html", FORM, "let x = `${y}`"),
+        ("html", FORM, 'b="c"`abc'),
+    ],
+)
+def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str) -> None:
+    assert filled(language, marked, text).startswith("<the fill would ")
+
+
+@pytest.mark.parametrize(
+    ("language", "marked", "text"),
+    [
+        ("rust", RUST, "let x = y;"),
+        ("rust", "‸\nfn f() {\n    g();\n}\n", "#[inline]"),
+        ("csharp", CSHARP, "[Obsolete]"),
+        ("java", "class A {\n    ‸\n    public void f() {\n    }\n}\n", "@Override"),
+        ("java", "interface A {\n    T f(int a)\n        ‸\n}\n", "throws E;"),
+        ("ruby", RUBY, "return true if x"),
+        ("ruby", RUBY_NAME, "f(x)"),
+        ("php", PHP, "$x = 1;"),
+        ("php", "<?php if ($a): ‸\n<b></b>\n<?php endif; ?>\n", "?>"),
+        ("php", "<?php\n‸\n\nnamespace A;\n", "declare(strict_types=1);"),
+        ("c", HEADER, "int h ( int c );"),
+        ("cpp", "A_B\ninline void\n‸\nf()\n{\n  g();\n}\n\nA_B (C int\n", "A::"),
+        ("sql", PARTS, 'unnest(a) AS "id"'),
+        ("kotlin", BLOCK, "val s = b / 1"),
+        ("python", "f(\n    ‸\n    b=1,\n    c=2,\n)\n", "a=1,"),
+        ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "out int x"),
+        ("typescript", "f(‸);\n", "{ a, b }"),
+        ("html", FORM, 'b="c"'),
+        ("yaml", "a:\n  b: ‸\n  c: 1\n", "&x 1"),
+    ],
+)
+def test_what_is_like_it_and_right_is_offered(language: str, marked: str, text: str) -> None:
+    assert filled(language, marked, text) == marked.replace("‸", text)
