@@ -320,8 +320,8 @@ MUTANTS = (
         5,
         "where no tree can tell, anything is a statement",
         "dg_lsp/guard/room.py",
-        "return next((room for room in rooms if room.clean), None)",
-        "return None",
+        "        for room in _rooms(site, header, line, below, closed)\n    )",
+        "        for room in _rooms(site, header, line, below, closed)\n        if False\n    )",
         "tests/guard/test_wild.py::test_good_fills_are_shown_as_in_the_clean_twin_and_bad_ones_never",
     ),
     Mutant(
@@ -1010,8 +1010,8 @@ MUTANTS = (
         5,
         "what a grammar accepts and its plain language does not is shown",
         "dg_lsp/guard/plain.py",
-        "    if len(refused) > len(_refused(language, old, (span[0], span[1] - len(fill)))):",
-        "    if len(refused) < 0:",
+        "    if (own and not _is_open(site, fill)) or len(refused) > len(",
+        "    if (own and not _is_open(site, fill)) or len(()) > len(",
         "tests/source/test_misplaced.py::test_a_statement_is_refused_where_the_language_has_none",
     ),
     Mutant(

@@ -22,7 +22,7 @@ from dg_lsp.guard.baseline import (
     neutral_text,
     parsed,
 )
-from dg_lsp.guard.compare import added, changed, joined
+from dg_lsp.guard.compare import added, changed
 from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
 from dg_lsp.guard.mixed import mixed
 from dg_lsp.guard.plain import harm_between
@@ -37,7 +37,6 @@ from dg_lsp.source.lexer import first_token, line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
-_BELOW = 200  # bytes after a gap that differ where it is in a room
 _NEAR = 2_000  # bytes after a gap in a string that may hold the end of the string
 
 
@@ -99,9 +98,7 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
-    # The line below the gap in a room is another one.
-    beside = mixed(neutral, filled) if neutral.site.after[:_BELOW] == site.after[:_BELOW] else ()
-    found = () if opened else _changed(site, (read, neutral), filled) or beside
+    found = () if opened else _changed(site, (read, neutral), filled)
     return () if opened else found or _loose(loose_bracket(site, fill), fill)
 
 
@@ -146,13 +143,13 @@ def _changed(site: Site, without: tuple[Text, Text], filled: Text) -> tuple[Faul
     read, neutral = without
     found = changed(neutral, filled)
     if not found and (neutral is read or not _goes_on(site)):
-        found = joined(neutral, filled)
+        found = mixed(neutral, filled)
     if not found and not neutral.site.before.startswith(site.before) and site.is_part:
         # A part of the file may show no import, nor what else a part of a function has not.
         own = room.room_of_file(site)
         found = changed(own, own.filled(filled.fill)) if own else ()
     whole = _afresh(site, filled.fill, read) if found and neutral is not read else None
-    return changed(read, whole) or joined(read, whole) if whole is not None else found
+    return changed(read, whole) or mixed(read, whole) if whole is not None else found
 
 
 def _goes_on(site: Site) -> bool:

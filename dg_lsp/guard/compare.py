@@ -10,11 +10,11 @@ from tree_sitter import Node
 
 from dg_lsp.budget import check
 from dg_lsp.guard.baseline import Text, container_of, is_sound_but_for_its_gap
-from dg_lsp.guard.site import Fault, fault_at, next_line
+from dg_lsp.guard.site import Fault, fault_at
 from dg_lsp.messages import LISTS
 from dg_lsp.source.bodies import bodies_of
 from dg_lsp.source.language import Language, check_shape, query_cursor
-from dg_lsp.source.lexer import line_end, line_start
+from dg_lsp.source.lexer import line_end
 from dg_lsp.source.misplaced import new_misplaced, repeated
 from dg_lsp.source.names import declared_again
 
@@ -125,52 +125,6 @@ def _displaced(old: Text, new: Text) -> tuple[Fault, ...]:
     at = max(at, 0)
     at += len(fill[at:]) - len(fill[at:].lstrip())
     return (fault_at(fill, at, len(fill), f"text outside of the {lost[0]}"),)
-
-
-def joined(old: Text, new: Text) -> tuple[Fault, ...]:
-    """Return a fault if the statement below the line of the gap, no deeper than that, becomes a part of the fill's.
-
-    `let x =` above `f();` takes it in; so does `public` above a method, which `@Override` may stand above.
-    """
-    if not (old.clean and new.clean):
-        return ()
-    site, fill = old.site, new.fill
-    line = next_line(site) if site.is_part else None
-    if line is None:
-        return ()
-    at, size = old.end + line, len(old.data)
-    below = [n for n in _statements(old, at) if n.start_byte == at]
-    if not below:
-        return ()
-    wanted = max(below, key=lambda node: node.end_byte)
-    now, end = new.end + line, wanted.end_byte - size + len(new.data)
-    holders = _statements(new, now)
-    # What begins above the gap's line was to go on.
-    is_own = any(site.line <= n.start_byte < now for n in holders)
-    if not is_own or _has_node(new, wanted.type, (now, end)):
-        return ()
-    # What is written above it, such as an annotation, makes it begin there.
-    last = fill[line_start(fill, len(fill.rstrip())) :].lstrip()
-    if site.language.words.above.match(last) and any(
-        (n.type, n.end_byte) == (wanted.type, end) for n in holders
-    ):
-        return ()
-    return (fault_at(fill, len(fill), len(fill), "an end that takes in the line below"),)
-
-
-def _has_node(text: Text, kind: str, span: tuple[int, int]) -> bool:
-    """Return whether the tree of `text` has a node of the type `kind` at `span`."""
-    node = text.tree.root_node.descendant_for_byte_range(*span)
-    while node is not None and node.byte_range == span:
-        if node.type == kind:
-            return True
-        node = node.parent
-    return False
-
-
-def _statements(text: Text, at: int) -> list[Node]:
-    """Return the statements of `text` that hold the offset `at`."""
-    return text.language.captures(text.tree.root_node, (at, at + 1)).get("statement", [])
 
 
 def _holders(text: Text) -> dict[_Holder, int]:

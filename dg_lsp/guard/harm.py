@@ -20,7 +20,7 @@ from dg_lsp.guard.baseline import (
     parsed,
 )
 from dg_lsp.guard.check import faults_of_edit, is_blind, undisturbed
-from dg_lsp.guard.compare import changed, errors_of, joined, marks
+from dg_lsp.guard.compare import changed, errors_of, marks
 from dg_lsp.guard.mixed import mixed
 from dg_lsp.guard.room import closes_more, is_complete
 from dg_lsp.guard.site import Site, site_of_edit, to_bytes
@@ -167,7 +167,7 @@ def _harm_in(language: Language, document: Document, gap: Gap, edit: Edit) -> st
     if compared and _is_whole(gap, old, neutral):
         return ""
     if sound:
-        faults = changed(old, new) or joined(old, new) or mixed(old, new)
+        faults = changed(old, new) or mixed(old, new)
         return f"the fill would change the code around it: {faults[0].message}" if faults else ""
     # A fill that is right by itself and leaves nothing open changes nothing that could be read; the text that the gap
     # inserts around it may be a guess at what is missing in the file.

@@ -197,7 +197,7 @@ def _section(place: _Place) -> tuple[int, str] | None:
     last = next(reversed(found), None)
     if last is None:
         return None
-    # Code goes on up to its end, or to the end of the text; text up to where code begins.
+    # Code continues up to its end, or to the end of the text; text up to where code begins.
     following = sections.search(site.after)
     if last["opens"]:
         wrong = following is not None and following["opens"] is not None

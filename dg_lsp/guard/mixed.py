@@ -8,7 +8,7 @@ from tree_sitter import Node
 from dg_lsp.guard.baseline import Text
 from dg_lsp.guard.site import Fault, fault_at
 from dg_lsp.source.directives import directive_start
-from dg_lsp.source.lexer import leading, width
+from dg_lsp.source.lexer import leading, line_start, width
 
 # Signs after which a statement continues in the line below.
 _GO_ON = frozenset(bytes([sign]) for sign in rb"=+-*/%&|<>^!?,.([~\\")
@@ -38,7 +38,9 @@ def _taken(old: Text, new: Text) -> tuple[Fault, ...]:
     begin = old.site.line + len(leading(old.data, old.site.line))
     at = leaf.start_byte + len(new.data) - len(old.data)
     own = new.tree.root_node.descendant_for_byte_range(at, at + 1)
-    statement, holders = _outermost(leaf, "start_byte"), _begun_by(own, begin) if own else []
+    statement, holders = _statement_at(old, leaf), _begun_by(own, begin) if own else []
+    if not new.language.is_plain and not any(node in holders for node in _statements(new, at)):
+        return ()
     if leaf.type == "{" or not statement.is_named or not holders or _begun_by(leaf, begin):
         return ()
     if _may_hold(new, holders, (old, statement)):
@@ -68,10 +70,25 @@ def _joined(old: Text, new: Text) -> tuple[Fault, ...]:
     return (fault_at(new.fill, 0, len(new.fill), "a text that continues the line above"),)
 
 
+def _statement_at(text: Text, leaf: Node) -> Node:
+    """Return the statement of `text` that begins with `leaf`; in a plain language, the outermost node that does."""
+    if text.language.is_plain:
+        return _outermost(leaf, "start_byte")
+    begun = [node for node in _statements(text, leaf.start_byte) if node.start_byte == leaf.start_byte]
+    return max(begun, key=lambda node: node.end_byte, default=leaf)
+
+
+def _statements(text: Text, at: int) -> list[Node]:
+    """Return the statements of `text` that hold the offset `at`."""
+    return text.language.captures(text.tree.root_node, (at, at + 1)).get("statement", [])
+
+
 def _begins_statement(text: Text) -> bool:
     """Return whether the fill of `text` is the last of its line, which begins a statement and ends it, if it can."""
     site, fill = text.site, text.fill.rstrip()
-    if site.kind not in ("statement", "rest_of_line") or site.rest.strip() or fill.endswith(b","):
+    if site.kind not in ("statement", "rest_of_line") or site.rest.strip():
+        return False
+    if text.language.is_plain and fill.endswith(b","):
         return False
     is_within = site.before[: site.line].rstrip()[-1:] in _GO_ON
     return not is_within and directive_start(text.language, text.data, text.end) < 0
@@ -95,8 +112,12 @@ def _may_hold(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> b
     # A word or a sign ends no part; a backslash joins lines.
     if part is None or not part.is_named or new.fill.rstrip().endswith(b"\\"):
         return False
+    if key in parts and part.parent == outer:
+        return True
     known = {_ending(old, node) for node in (statement, *_begun_with(statement))}
-    return (key in parts and part.parent == outer) or {_ending(new, node) for node in holders} <= known
+    line = new.fill[line_start(new.fill, len(new.fill.rstrip())) :].lstrip()
+    is_above = new.language.words.above.match(line) is not None
+    return is_above and {_ending(new, node) for node in holders} <= known
 
 
 def _begun_with(node: Node) -> Iterator[Node]:

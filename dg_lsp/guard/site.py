@@ -114,7 +114,7 @@ def site_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Site, bytes]
 def next_line(site: Site) -> int | None:
     """Return where the text of the next line begins, from the gap's end, if it is no deeper than the gap's own line.
 
-    None if it is deeper, if the gap's line goes on after the gap, or if what is below begins no statement.
+    None if it is deeper, if the gap's line continues after the gap, or if what is below begins no statement.
     """
     if site.rest.strip():
         return None
