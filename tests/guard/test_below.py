@@ -164,6 +164,7 @@ def test_a_begun_word_may_continue_with_the_item() -> None:
         ("javascript", "{\n  ", "return f({\n    a: {\n      b", None),
         ("java", "class A {\n  void f() {\n    ", "int[][] a = {\n      {", None),
         ("go", GO, "x := []T{\n\t\t{", None),
+        ("go", GO, "x := T{\n\t\ta: 1,", None),
         ("typescript", "{\n  ", "if (\n    a\n  ) {", "if (\n    a\n  ) {\n  }"),
         ("rust", "fn f() {\n    ", "g(|x| {\n        h();", "g(|x| {\n        h();\n    })"),
         ("python", PYTHON + "g(\n        ", "a,\n        b,", "a,\n        b,"),

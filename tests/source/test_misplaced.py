@@ -416,6 +416,11 @@ CASES = {
         "void f(void) {\n    int a |\n    char *b = c, *d = e;\n}\n",
         ("=", "= 1, g ="),
     ),
+    "c, a value that takes in a deeper line": (
+        "c",
+        "void f(void) {\n    int a |\n        char *b = c, *d = e;\n}\n",
+        ("=", "= 1, g ="),
+    ),
     "php, no value": (
         "php",
         "<?php\nfunction f() {\n    |\n}\n",
