@@ -98,8 +98,9 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
-    found = () if opened else _changed(site, (read, neutral), filled)
-    return () if opened else found or _loose(loose_bracket(site, fill), fill)
+    return (
+        () if opened else _changed(site, (read, neutral), filled) or _loose(loose_bracket(site, fill), fill)
+    )
 
 
 def _whole(fill: bytes, what: str) -> tuple[Fault, ...]:
@@ -142,7 +143,7 @@ def _changed(site: Site, without: tuple[Text, Text], filled: Text) -> tuple[Faul
     """
     read, neutral = without
     found = changed(neutral, filled)
-    if not found and (neutral is read or not _goes_on(site)):
+    if not found and (neutral is read or not _may_continue(site)):
         found = mixed(neutral, filled)
     if not found and not neutral.site.before.startswith(site.before) and site.is_part:
         # A part of the file may show no import, nor what else a part of a function has not.
@@ -152,8 +153,8 @@ def _changed(site: Site, without: tuple[Text, Text], filled: Text) -> tuple[Faul
     return changed(read, whole) or mixed(read, whole) if whole is not None else found
 
 
-def _goes_on(site: Site) -> bool:
-    """Return whether the line above the gap's, which a room leaves out, may go on there: a type above a name does."""
+def _may_continue(site: Site) -> bool:
+    """Return whether the gap may continue the line above, which a room leaves out, as a name continues a type."""
     above = site.before[: site.line].rstrip()
     return not above.endswith((b";", b"{", b"}"))
 

@@ -8,7 +8,8 @@ from tree_sitter import Node
 from dg_lsp.guard.baseline import Text
 from dg_lsp.guard.site import Fault, fault_at
 from dg_lsp.source.directives import directive_start
-from dg_lsp.source.lexer import leading, line_start, width
+from dg_lsp.source.lexer import indentation, leading, line_start
+from dg_lsp.source.names import around
 
 # Signs after which a statement continues in the line below.
 _GO_ON = frozenset(bytes([sign]) for sign in rb"=+-*/%&|<>^!?,.([~\\")
@@ -33,7 +34,7 @@ def _taken(old: Text, new: Text) -> tuple[Fault, ...]:
     its header. old: a sound text.
     """
     leaf = _next_leaf(old) if _begins_statement(new) else None
-    if leaf is None or width(leading(old.data, leaf.start_byte)) > width(leading(old.data, old.site.line)):
+    if leaf is None or indentation(old.data, leaf.start_byte) > indentation(old.data, old.site.line):
         return ()
     begin = old.site.line + len(leading(old.data, old.site.line))
     at = leaf.start_byte + len(new.data) - len(old.data)
@@ -60,11 +61,11 @@ def _joined(old: Text, new: Text) -> tuple[Fault, ...]:
     above = _outermost(leaf, "end_byte") if leaf is not None else None
     if above is None or not above.is_named:
         return ()
-    if width(leading(old.data, above.start_byte)) < width(leading(old.data, site.line)):
+    if indentation(old.data, above.start_byte) < indentation(old.data, site.line):
         return ()
     at = new.end - len(begun)
     own = new.tree.root_node.descendant_for_byte_range(at, at + 1)
-    places = {(node.type, node.start_byte) for node in (_ancestors(own) if own else ())}
+    places = {(node.type, node.start_byte) for node in (around(own.parent) if own else ())}
     if (above.type, above.start_byte) not in places:
         return ()
     return (fault_at(new.fill, 0, len(new.fill), "a text that continues the line above"),)
@@ -151,23 +152,15 @@ def _last_leaf(text: Text) -> Node | None:
     return None
 
 
-def _ancestors(node: Node) -> Iterator[Node]:
-    """Yield the nodes that hold `node`, the innermost first."""
-    holder = node.parent
-    while holder is not None:
-        yield holder
-        holder = holder.parent
-
-
 def _outermost(node: Node, edge: str) -> Node:
     """Return the outermost node that begins, or ends, where `node` does."""
-    *_, found = node, *takewhile(lambda one: getattr(one, edge) == getattr(node, edge), _ancestors(node))
+    *_, found = node, *takewhile(lambda one: getattr(one, edge) == getattr(node, edge), around(node.parent))
     return found
 
 
 def _begun_by(leaf: Node, begin: int) -> list[Node]:
     """Return the nodes that hold `leaf` and begin before it, from `begin` on."""
-    return [node for node in _ancestors(leaf) if begin <= node.start_byte < leaf.start_byte]
+    return [node for node in around(leaf.parent) if begin <= node.start_byte < leaf.start_byte]
 
 
 def _ending(text: Text, node: Node) -> tuple[str, int]:
