@@ -27,7 +27,7 @@ from dg_lsp.model.networks.gguf_file import read_gguf
 from dg_lsp.model.networks.layouts import LAYOUTS
 from dg_lsp.model.networks.loading import load_network
 from dg_lsp.model.networks.quantized import QuantizedLinear
-from dg_lsp.model.networks.stacks import Packed
+from dg_lsp.model.networks.stacks import Many, Packed
 from dg_lsp.model.tree import Tree
 from tests.model.gguf_files import MIXED, VOCABULARY, Kind, blocks_of, q6_k, source, tensors_of, write
 
@@ -105,9 +105,25 @@ def test_products_are_those_of_the_values_in_fp32_for_few_and_many_rows(
         assert far(values, blocks.weights_of(kind, raw)) < 0.5 / 127 + 2**-9
     states = torch.randn(rows, 512, generator=torch.Generator().manual_seed(0)).bfloat16()
     states[:, 3] *= 100  # as some are in every network
-    for many in (made.many, 1):
-        made.many = many if stacks._is_interleaved() else made.many
+    for many in (made.many, Many(1, 1), Many(1, 1, torch.float32)):
+        made.many = many if stacks.block() else made.many
         assert far(made.product(states), states.float() @ values.T) < SAME
+
+
+def test_without_fast_products_in_bf16_many_rows_are_multiplied_in_fp32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
+    for kind, dtype in (("AVX2", torch.float32), ("AVX512", torch.float32), ("SVE256", torch.bfloat16)):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda kind=kind: kind)
+        made = stacks.many_rows.__wrapped__()
+        assert made.dtype == dtype
+        assert (made == Many()) == (dtype == torch.bfloat16), (
+            "where nothing was measured torch's kernels stay"
+        )
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True, raising=False)
+    assert stacks.many_rows.__wrapped__().dtype == torch.bfloat16
 
 
 @torch.inference_mode()
@@ -214,7 +230,8 @@ def test_nothing_is_held_that_the_file_has_not_and_the_table_stays_there(mixed: 
     tokens = torch.tensor([[3, 0, 271], [3, 3, 8]])
     stored = read_gguf(mixed).tensors["token_embd.weight"]
     whole = blocks.weights_of(stored.kind, read_gguf(mixed).read(stored))
-    assert torch.equal(network.network.model.embed_tokens(tokens), whole[tokens].bfloat16())
+    found = network.network.model.embed_tokens(tokens)  # in fp32 where a CPU has no fast bf16
+    assert torch.equal(found, whole[tokens].to(found.dtype))
 
 
 def test_a_gguf_file_is_a_checkpoint_that_fills_and_its_header_is_read_once(

@@ -12,7 +12,7 @@ from benchmarks.released import build, tiny_config
 from dg_lsp.model.networks import stacks
 from dg_lsp.model.networks.quanta import Format, QuantizedError, quantise
 from dg_lsp.model.networks.quantized import QuantizedLinear
-from dg_lsp.model.networks.stacks import Float4, Packed, best_way, halves_of
+from dg_lsp.model.networks.stacks import Float4, Many, Packed, best_way, halves_of
 from tests.model.tiny import encoded, quantised_experts, tiny_network
 
 TOLERANCE = 5e-3  # of the largest value
@@ -54,7 +54,7 @@ def few_bits(kind: str) -> tuple[Packed | Float4, torch.Tensor]:
     if kind == "four bits":
         quanta = quantise(torch.randn(1, 128, 256) / 16, Format(4, 64))
         packed = Packed.of(quanta, "cpu")
-        packed.many = 57
+        packed.many = Many(57)
         return packed, quanta.dequantised()[0]
     numbers = torch.randint(256, (1, 128, 128), dtype=torch.uint8)
     stack = Float4(numbers, torch.ones(1, 128, 16).to(torch.float8_e4m3fn), torch.full((1, 128), 64.0))
@@ -64,7 +64,7 @@ def few_bits(kind: str) -> tuple[Packed | Float4, torch.Tensor]:
 @pytest.mark.parametrize("kind", ["four bits", "fp4"])
 def test_products_have_few_sizes_however_many_rows_an_expert_gets(kind: str) -> None:
     """oneDNN would compile code for each of the sizes, some 100 in a chunk of the released shape."""
-    if kind == "four bits" and not stacks._is_interleaved():
+    if kind == "four bits" and not stacks.block():
         pytest.skip("this torch packs four bits in another order, so its own kernel computes all rows")
     torch.manual_seed(0)
     stack, weights = few_bits(kind)

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from dg_lsp.model.networks.stacks import many_rows
+from dg_lsp.model.networks.stacks import Many, many_rows
 
-_TILE = 1 << 21  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_TILE = 1 << 19  # weights that are dequantised at a time, so that they stay in the CPU's cache
 # Rows that are multiplied at once as bytes: what each operation on more of them writes does not fit the cache. And rows
 # whose products with several matrices are small enough to be put side by side.
 _ROWS, _FEW = 128, 16
@@ -39,8 +39,7 @@ class Eight(torch.nn.Module):
         is_packed = numbers.layout == torch._mkldnn  # type: ignore[attr-defined]
         self.outputs, self.inputs = numbers.shape[::-1] if is_packed else numbers.shape
         self.in_bytes = is_packed or (numbers.device.type == "cpu" and multiplies_bytes())
-        # Dequantising eight bits takes a quarter of the time that four take.
-        self.many = 0 if numbers.device.type != "cpu" else many_rows() // 4
+        self.many = many_rows() if numbers.device.type == "cpu" else Many(in_eight=0)
         if self.in_bytes and not is_packed:
             numbers = torch.ops.onednn.qlinear_prepack(numbers, None)
         self.register_buffer("numbers", numbers, persistent=False)
@@ -80,13 +79,15 @@ class Eight(torch.nn.Module):
         if self.in_bytes:
             parts = [_products_in_bytes(some, [self]) for some in states.split(_ROWS)]
             return parts[0] if len(parts) == 1 else torch.cat(parts)
-        if len(states) < self.many and hasattr(torch.ops.aten, "_weight_int8pack_mm"):
+        if len(states) < self.many.in_eight and hasattr(torch.ops.aten, "_weight_int8pack_mm"):
             few: Tensor = torch.ops.aten._weight_int8pack_mm(states, self.numbers, self.scale)
             return few
         step = max(_TILE // self.inputs, 1)
         tiles = zip(self.numbers.split(step), self.scale[:, None].split(step), strict=True)
         # Scaled before the product, not after it, so that the product is rounded once.
-        return torch.cat([F.linear(states, tile.to(states.dtype).mul_(scale)) for tile, scale in tiles], 1)
+        rows = states.to(self.many.dtype)
+        found = torch.cat([F.linear(rows, tile.to(rows.dtype).mul_(scale)) for tile, scale in tiles], 1)
+        return found.to(states.dtype)
 
 
 class Beside(torch.nn.Module):

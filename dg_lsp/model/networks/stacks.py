@@ -1,8 +1,8 @@
 """Stacks of matrices in few bits, such as those of a layer's experts, and their products. Knows tensors only.
 
 How products are computed, `way`; states are bf16:
-- "cpu": torch's own kernel for four bits on a CPU; for many rows, where bf16 is fast, a tile of the matrix is
-  dequantised and multiplied at a time.
+- "cpu": torch's own kernel for four bits on a CPU; for many rows a tile of the matrix is dequantised and multiplied at
+  a time, in bf16 or, where that is slow, in fp32.
 - "kernel": ours (kernel.py), which dequantises in registers; on a GPU with Triton.
 - "each": the matrices that have rows, dequantised one after another, then products in bf16; elsewhere on a CPU.
 - "whole": all matrices dequantised into memory, then one grouped product in bf16; anywhere.
@@ -11,6 +11,7 @@ How products are computed, `way`; states are bf16:
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -19,13 +20,14 @@ from torch import Tensor
 
 from dg_lsp.model.networks.quanta import Format, Quanta, QuantizedError
 
-_TILE = 3 << 20  # weights that are dequantised at a time, so that they stay in the CPU's cache
+_TILE = 1 << 20  # weights that are dequantised at a time, so that they stay in the CPU's cache
 # Rows of a bf16 product whose number the text decides, as an expert's: oneDNN compiles code for each size, which takes
 # longer than the product and 2 MB, and the rows that fill it up take less than dequantising the matrix. And the weights
 # are put into oneDNN's order at each product, so as many rows as possible are multiplied at once.
 _SIZES = (64, 128, 192, 256, 384, 512)
+_X86 = ("AVX2", "AVX512")  # as torch names kinds of CPU
 _STACKED = 16  # fp4 matrices that are dequantised together: their bytes become indices of four bytes each
-_BLOCK = 64  # outputs whose numbers torch's kernel interleaves, with AVX-512
+_BLOCKS = (64, 32)  # outputs whose numbers torch's kernel interleaves, with AVX-512 and with AVX2
 # A computed order of rows, shared by the matrices that are given the same rows.
 Tiles = tuple[Tensor, Tensor, Tensor]
 
@@ -46,24 +48,40 @@ def best_way(device: torch.device, format_: Format) -> str:
     return "kernel" if triton else "whole"
 
 
-@lru_cache(maxsize=1)
-def many_rows() -> int:
-    """The number of rows from which bf16 products of dequantised matrices are faster on this CPU than four-bit ones.
+@dataclass(frozen=True, slots=True)
+class Many:
+    """From how many rows on it is faster to dequantise a matrix as `dtype`, one of four bits and one of eight."""
 
-    On a Xeon with AMX and torch 2.13, dequantising takes as long as the four-bit product of some 50 rows. Without
-    instructions for bf16 it is never faster.
+    rows: int = sys.maxsize
+    in_eight: int = sys.maxsize
+    dtype: torch.dtype = torch.bfloat16
+
+
+@lru_cache(maxsize=1)
+def many_rows() -> Many:
+    """Return when products of dequantised matrices are faster on this CPU than those of torch's kernels for few bits.
+
+    On a Xeon with AMX and torch 2.13, dequantising takes as long as the four-bit product of some 50 rows. With AVX2
+    alone, fp32 is multiplied twice as fast as few bits, and few rows of it slowly.
     """
     for name, rows in (("_is_amx_tile_supported", 56), ("_is_avx512_bf16_supported", 96)):
         if getattr(torch.cpu, name, lambda: False)():
-            return rows if _is_interleaved() else sys.maxsize
-    return sys.maxsize
+            return Many(rows, rows // 4)
+    return Many(88, 64, torch.float32) if torch.backends.cpu.get_cpu_capability() in _X86 else Many()
 
 
-def _is_interleaved() -> bool:
-    """Return whether torch packs four bits as `Packed.tile` reads them; the order is private."""
-    numbers = torch.arange(2 * _BLOCK, dtype=torch.int32).view(_BLOCK, 2) % 15
-    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1).view(2, _BLOCK // 2)
-    return torch.equal(torch.cat([packed & 15, packed >> 4], 1).T.int(), numbers)
+@lru_cache(maxsize=1)
+def block() -> int:
+    """Return how many outputs torch packs together in four bits, as `Packed.tile` reads them; 0 if in another order.
+
+    The order is private.
+    """
+    for outputs in _BLOCKS:
+        numbers = torch.arange(2 * outputs, dtype=torch.int32).view(outputs, 2) % 15
+        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1).view(2, outputs // 2)
+        if torch.equal(torch.cat([packed & 15, packed >> 4], 1).T.int(), numbers):
+            return outputs
+    return 0
 
 
 class Packed(torch.nn.Module):
@@ -84,11 +102,11 @@ class Packed(torch.nn.Module):
         self.format, self.way = format_, way
         quanta, *scales = tensors
         self.register_buffer("quanta", quanta, persistent=False)
-        self.count, self.many = len(quanta), sys.maxsize
+        self.count, self.many = len(quanta), Many()
         if way == "cpu":
             self.register_buffer("both", scales[0], persistent=False)
             self.outputs, self.inputs = scales[0].shape[2], scales[0].shape[1] * format_.group
-            if self.outputs % _BLOCK == 0:
+            if block() and self.outputs % block() == 0:
                 self.many = many_rows()
         else:
             self.register_buffer("scale", scales[0], persistent=False)
@@ -164,29 +182,33 @@ class Packed(torch.nn.Module):
     def _product(self, states: Tensor, number: int) -> Tensor:
         if self.way == "each":
             return product_in_few_sizes(states, self.dequantised(slice(number, number + 1))[0])
-        if len(states) < self.many:
+        if len(states) < self.many.rows:
             kernel = torch.ops.aten._weight_int4pack_mm_for_cpu
             found: Tensor = kernel(states, self.quanta[number], self.format.group, self.both[number])
             return found
-        step = max(_TILE // self.inputs // _BLOCK, 1) * _BLOCK
-        found = states.new_empty(len(states), self.outputs)
+        step = max(_TILE // self.inputs // block(), 1) * block()
+        multiply = product_in_few_sizes if self.many.dtype == torch.bfloat16 else torch.matmul
+        rows, found = states.to(self.many.dtype), states.new_empty(len(states), self.outputs)
         for first in range(0, self.outputs, step):
             outputs = slice(first, first + step)
-            found[:, outputs] = product_in_few_sizes(states, self.tile(number, outputs))
+            found[:, outputs] = multiply(rows, self.tile(number, outputs))
         return found
 
     def tile(self, number: int, outputs: slice) -> Tensor:
-        """Some outputs of a matrix in bf16 [inputs, outputs]; of the way "cpu", whole blocks of 64 outputs."""
-        half = _BLOCK // 2
+        """Some outputs of a matrix [inputs, outputs] for products of many rows: whole blocks, of the way "cpu"."""
+        half = block() // 2
         packed = self.quanta[number].view(-1, self.inputs, half)[
-            outputs.start // _BLOCK : outputs.stop // _BLOCK
+            outputs.start // block() : outputs.stop // block()
         ]
         # The outputs of a row are put side by side as eight bytes at a time; long rows are what torch is fast with.
         made = torch.empty(self.inputs, len(packed), 2, half // 8, dtype=torch.int64)
         for part, numbers in enumerate((packed & 15, packed >> 4)):
             made[:, :, part] = numbers.view(torch.int64).transpose(0, 1)
-        numbers = made.view(torch.int8).view(-1, self.format.group, len(packed) * _BLOCK).sub_(8).bfloat16()
-        scale, zero = (some.contiguous() for some in self.both[number][:, None, outputs].unbind(-1))
+        numbers = made.view(torch.int8).view(-1, self.format.group, len(packed) * block()).sub_(8)
+        numbers = numbers.to(self.many.dtype)
+        scale, zero = (
+            some.to(self.many.dtype).contiguous() for some in self.both[number][:, None, outputs].unbind(-1)
+        )
         return torch.addcmul(zero, numbers, scale, out=numbers).flatten(0, 1)
 
     def tiles(self, states: Tensor, counts: Tensor) -> Tiles | None:
