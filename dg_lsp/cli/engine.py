@@ -55,11 +55,21 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "stop":
         with Waiting("ending the engine"):
             stopped = asyncio.run(_stop(settings, everyone=arguments.all))
-        show(f"dg-lsp: {stopped} stopped" if stopped else "dg-lsp: no engine is running")
+        show(f"dg-lsp: {stopped} stopped" if stopped else f"dg-lsp: {_none()}")
         return 0 if stopped else 1
     with Waiting("asking the engine"):
         found = asyncio.run(_status(settings, everyone=arguments.all))
+    if not found:
+        say(f"{_none()}; the first request starts it, or dg-lsp engine start")
     return _show(found, arguments)
+
+
+def _none() -> str:
+    """Say that no engine is running, or which ones of other settings are."""
+    others = [f"one of {status.checkpoint} is (process {status.process})" for status in running()]
+    if not others:
+        return "no engine is running"
+    return f"no engine with these settings is running, but {', '.join(others)}; see --all"
 
 
 @asynccontextmanager
@@ -126,8 +136,6 @@ async def _status(settings: Settings, *, everyone: bool) -> list[Status]:
 def _show(found: list[Status], arguments: argparse.Namespace) -> int:
     for status in found:
         show(json.dumps(asdict(status)) if arguments.json else _words(status))
-    if not found:
-        say("no engine is running; the first request starts it, or dg-lsp engine start")
     return 0 if found and all(s.state != "failed" for s in found) else 1
 
 

@@ -777,3 +777,38 @@ def test_the_status_of_a_server_that_does_not_answer_is_its_reason_alone():
     status = Status("failed", why="no connection; check engineUrl")
     assert engine._words(status) == "engine      failed: no connection; check engineUrl"
     assert "process     7" in engine._words(replace(status, process=7))
+
+
+@pytest.mark.parametrize("action", ["status", "stop"])
+@pytest.mark.parametrize("others", [[], [Status("ready", checkpoint="coder-0.5b", process=7)]])
+def test_an_engine_of_other_settings_is_named_if_that_of_these_does_not_run(
+    action: str,
+    others: list[Status],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("dg_lsp.cli.engine.running", lambda: others)
+    monkeypatch.setattr("dg_lsp.cli.engine.ResidentEngine", SilentEngine)
+    monkeypatch.setattr("dg_lsp.cli.engine.open_engine", SilentEngine)
+    assert main(["engine", action, "--checkpoint", "embedded"]) == 1
+    said = "".join(capsys.readouterr())
+    assert ("coder-0.5b is (process 7)" in said and "--all" in said) == bool(others)
+    assert ("no engine is running" in said) != bool(others)
+
+
+class SilentEngine:
+    """An engine whose process does not run."""
+
+    def __init__(self, _: object) -> None: ...
+
+    async def status(self) -> None:
+        """Return that there is none."""
+
+    async def stop(self) -> bool:
+        """Return that none was ended."""
+        return False
+
+    async def close(self) -> None:
+        """Do nothing."""
