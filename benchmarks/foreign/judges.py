@@ -72,7 +72,7 @@ def judges(tools: Path) -> dict[str, Judge]:
         "tsx": listed([*node, "typescript"], ".tsx"),
         "c": partial(_gcc, "gcc", "c"),
         "cpp": partial(_gcc, "g++", "c++"),
-        "csharp": each(["mcs", "--parse"], ".cs", r"error CS"),
+        "csharp": each(["mcs", "--parse", "-warnaserror:658"], ".cs", r"error CS"),
         "java": listed(["java", str(_PROGRAMS / "Javac.java")], ".java"),
         "go": listed(["go", "run", str(_PROGRAMS / "go.go")], ".go"),
         "rust": each(["rustc", "--edition=2021", "-Zparse-crate-root-only"], ".rs", r"^error"),

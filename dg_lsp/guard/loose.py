@@ -207,14 +207,18 @@ def _section(place: _Place) -> tuple[int, str] | None:
 
 
 def _strange(place: _Place) -> tuple[int, str] | None:
-    """Return the place and kind of a space or sign in code that its language has not; data and elements hold any."""
-    if place.language.plain.data:
-        return None
-    text, (start, end) = place.text, place.fill
-    for found in _SPACES.finditer(text, start, end):
+    """Return the place and kind of a space or sign in code that its language has not.
+
+    Data and elements hold any space; and a template of data, the signs of templates.
+    """
+    site, text, (start, end) = place.site, place.text, place.fill
+    data, never = place.language.plain.data, place.language.plain.never
+    for found in () if data else _SPACES.finditer(text, start, end):
         if not _is_literal(place, found.start()):
             return found.start(), "a space that is none in code"
-    for found in place.language.plain.never.finditer(text):
+    if data and (never.search(site.before) or never.search(site.after)):
+        return None
+    for found in never.finditer(text):
         if found.start() < end and found.end() > start and not _is_literal(place, found.start()):
             return found.start(), f"`{found[0].decode('utf-8', 'replace')}`, which is no code"
     return None

@@ -95,16 +95,28 @@ def _unbalanced(sign: bytes, parts: tuple[bytes, bytes, bytes]) -> str:
     old, new = (_conditions(sign, before + text + after) for text in (b"", fill))
     if new[0] > old[0]:
         return f"`{sign.decode()}endif` or the like without a condition"
-    return f"a missing `{sign.decode()}endif`" if new[1] > old[1] else ""
+    if new[1] > old[1]:
+        return f"a branch below `{sign.decode()}else`"
+    return f"a missing `{sign.decode()}endif`" if new[2] > old[2] else ""
 
 
-def _conditions(sign: bytes, data: bytes) -> tuple[int, int]:
-    """Return how many directives of `data` continue or end no condition, and how many conditions have no end."""
-    lacking = opened = 0
-    for found in re.finditer(rb"^[ \t]*%b[ \t]*(if|el|endif)" % re.escape(sign), data, re.MULTILINE):
-        lacking += found[1] != b"if" and not opened
-        opened = max(opened + (found[1] == b"if") - (found[1] == b"endif"), 0)
-    return lacking, opened
+def _conditions(sign: bytes, data: bytes) -> tuple[int, int, int]:
+    """Return how many directives of `data` continue or end no condition, follow an `else`, and have no end."""
+    lacking = late = 0
+    # For each open condition, whether it has its `else`.
+    opened = list[bool]()
+    for found in re.finditer(rb"^[ \t]*%b[ \t]*(if|elif|else|endif)" % re.escape(sign), data, re.MULTILINE):
+        word = found[1]
+        if word == b"if":
+            opened.append(False)
+        elif not opened:
+            lacking += 1
+        elif word == b"endif":
+            opened.pop()
+        else:
+            late += opened[-1]
+            opened[-1] = opened[-1] or word == b"else"
+    return lacking, late, len(opened)
 
 
 def _stray(sign: bytes, line: bytes, fill: Span, found: Sequence[Mark]) -> str:

@@ -28,5 +28,8 @@
     "section" "select" "span" "table" "td" "textarea" "th" "tr" "ul"))
 ((element (start_tag (tag_name) @_tag) [(text) (entity)] @refuse)
   (#eq? @_tag "html") (#not-match? @refuse "[{<][{%#?]|[%}?][>}]"))
+; What is before the type of a document, and a second type.
+([(element (doctype) @refuse) (document (doctype) (doctype) @refuse)])
+((document [(text) (entity) (element)] @refuse (doctype)) (#not-match? @refuse "[{<][{%#?]|[%}?][>}]"))
 ((document (text) @refuse . (element (start_tag (tag_name) @_tag)))
   (#any-of? @_tag "body" "head" "html") (#not-match? @refuse "[{<][{%#?]|[%}?][>}]"))

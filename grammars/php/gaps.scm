@@ -5,11 +5,11 @@
 [(for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement)] @room.loop
 [(break_statement) (continue_statement)] @misplaced.loop
 (compound_statement [(const_declaration) (namespace_definition) (namespace_use_declaration)] @misplaced)
-([(argument (name) @refuse) (return_statement (name) @refuse) (expression_statement (name) @refuse)
+([(argument (name) @refuse .) (return_statement (name) @refuse) (expression_statement (name) @refuse)
   (assignment_expression right: (name) @refuse) (named_label_statement (name) @refuse)
   (subscript_expression (name) @refuse) (array_element_initializer (name) @refuse)]
   (#match? @refuse
-    "^([bB]reak|[cC]ase|[cC]atch|[cC]ontinue|[dD]efault|[eE]cho|[eE]lse|[eE]lseif|[fF]inally|[iI]f|[rR]eturn|[wW]hile)$"))
+    "^([bB]reak|[cC]ase|[cC]atch|[cC]lass|[cC]ontinue|[dD]efault|[eE]cho|[eE]lse|[eE]lseif|[fF]inally|[iI]f|[rR]eturn|[wW]hile)$"))
 ; The next place of a list is no value.
 ([(return_statement (subscript_expression) @refuse) (assignment_expression right: (subscript_expression) @refuse)]
   (#match? @refuse "\\[\\s*\\]$"))

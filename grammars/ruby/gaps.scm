@@ -21,6 +21,9 @@
   (do (identifier) @refuse) (element_reference (identifier) @refuse) (else (identifier) @refuse) (ensure (identifier) @refuse) (interpolation (identifier) @refuse)
   (lambda_parameters (identifier) @refuse) (block_parameters (identifier) @refuse)
   (method body: (identifier) @refuse)
+  (left_assignment_list (identifier) @refuse)
+  (operator_assignment (identifier) @refuse) (unary (identifier) @refuse) (match_pattern (identifier) @refuse) (splat_argument (identifier) @refuse)
+  (optional_parameter (identifier) @refuse) (keyword_parameter value: (identifier) @refuse) (case (identifier) @refuse) (when (pattern (identifier) @refuse))
   (if_modifier condition: (identifier) @refuse) (unless_modifier condition: (identifier) @refuse)
   (while_modifier condition: (identifier) @refuse) (until_modifier condition: (identifier) @refuse) (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
   (program (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
@@ -42,6 +45,14 @@
   (#not-match? @_given "^[(]"))
 ; Nothing has failed that a choice could be after.
 ((body_statement (_) @_last . (else) @refuse) (#not-match? @_last "^(rescue\\b|#)"))
+; A condition after a call is its modifier, and no argument.
+((argument_list . [(if) (unless) (while) (until)]) @refuse (#not-match? @refuse "^[(]"))
+; A choice between nothing.
+((case) @refuse (#match? @refuse "^case\\s*[^;\n]*\\s+end$"))
+; Clauses in an order in which no handler has them, or twice.
+([(body_statement [(ensure) (else)] @refuse (rescue) @refuse) (begin [(ensure) (else)] @refuse (rescue) @refuse)
+  (body_statement (ensure) @refuse [(else) (ensure)] @refuse) (begin (ensure) @refuse [(else) (ensure)] @refuse)
+  (body_statement (else) @refuse (else) @refuse) (begin (else) @refuse (else) @refuse)])
 ; What nothing is assigned to, a jump in a list of values, a pattern in the place of a value, and a hash that is read as a block.
 (assignment left: [(super) (self) (nil) (true) (false)] @refuse)
 ((assignment left: (call method: (identifier) @refuse)) (#match? @refuse "[?!]$"))

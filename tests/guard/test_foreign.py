@@ -36,6 +36,8 @@ BLOCK = (
     "        return p\n      }\n    }\n\n    val t = b / 1\n    ‸\n\n    g(t)\n  }\n}\n"
 )
 PAGE = "<!doctype html>\n‸\n  <head>\n    <title>a</title>\n  </head>\n  <body>\n  </body>\n</html>\n"
+HANDLED = "def f\n  a\n  ‸\n  b\nrescue A => e\n  c\nensure\n  d\nend\n"
+OBJECT = '{\n  "a": ‸,\n  "b": 1\n}\n'
 FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
 
 
@@ -98,6 +100,22 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("html", PAGE, '<html lang="en">"abc'),
         ("html", FORM, "let x = `${y}`"),
         ("html", FORM, 'b="c"`abc'),
+        # What is above the type of a document, and a second type.
+        ("html", "‸\n" + PAGE.replace("‸\n", ""), "x = 1"),
+        ("html", "<!-- a -->\n‸\n" + PAGE.replace("‸\n", ""), "<p>a</p>"),
+        ("html", PAGE, "<!DOCTYPE html>"),
+        # Words in the place of values, also those with which a text is ended, and handlers out of order.
+        ("ruby", "x = 1\n‸\ny = 2\n", "rescue"),
+        ("ruby", RUBY, "x += "),
+        ("ruby", RUBY, "not"),
+        ("ruby", RUBY, "case"),
+        ("ruby", HANDLED, "ensure"),
+        ("ruby", HANDLED, "else"),
+        ("ruby", "class A < B‸\n  def f\n  end\nend\n", " if x"),
+        ("php", "<?php\nf(‸);\n", "A:class"),
+        # The first template of a file of data.
+        ("json", OBJECT, "{{ x }}"),
+        ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
     ],
 )
 def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str) -> None:
@@ -126,6 +144,16 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("typescript", "f(‸);\n", "{ a, b }"),
         ("html", FORM, 'b="c"'),
         ("yaml", "a:\n  b: ‸\n  c: 1\n", "&x 1"),
+        ("html", "‸\n" + PAGE.replace("‸\n", ""), "<!-- a -->"),
+        ("html", "‸\n" + PAGE.replace("‸\n", ""), "{% load a %}"),
+        ("ruby", HANDLED, "rescue B"),
+        ("ruby", RUBY, "x += 1"),
+        ("ruby", RUBY, "return if x"),
+        ("ruby", RUBY, "(a..b).end"),
+        ("php", "<?php\nf(‸);\n", "a: A::class"),
+        ("php", "<?php\nf(‸);\n", "default: 1"),
+        ("json", OBJECT, '"{{ x }}"'),
+        ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],
 )
 def test_what_is_like_it_and_right_is_offered(language: str, marked: str, text: str) -> None:

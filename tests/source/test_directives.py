@@ -96,3 +96,12 @@ def test_a_condition_is_closed_before_the_rest_of_its_line(language: str, typed:
     text = f"{above}{typed}{BELOW[language][0]}#endif\n"
     assert shown(language, text, "X") == "X)"
     assert shown(language, text, "X)") == "X)"
+
+
+@pytest.mark.parametrize("language", ["c", "cpp", "csharp"])
+def test_a_condition_has_one_else_below_its_other_branches(language: str) -> None:
+    text = f"#if A\n¦\n#else\n{BELOW[language][0]}#endif\n"
+    assert shown(language, text, "#else") != "#else"
+    assert shown(language, text, "#elif B") == "#elif B"
+    below = f"#if A\n#else\n¦\n{BELOW[language][0]}#endif\n"
+    assert shown(language, below, "#elif B") != "#elif B"

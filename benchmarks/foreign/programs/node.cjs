@@ -23,7 +23,7 @@ function typescript() {
     module: ts.ModuleKind.ESNext, experimentalDecorators: true };
   const host = ts.createCompilerHost(options);
   // Codes of 1000 and above are the grammar's, 17xxx and 18xxx are about JSX and private names among others.
-  const isSyntax = (code) => (code < 2000 || code === 17002 || code === 17008 || code === 17014) && ![1259, 1192, 1378, 1375].includes(code);
+  const isSyntax = (code) => (code < 2000 || code === 17002 || code === 17008 || code === 17014) && ![1259, 1192, 1361, 1362, 1378, 1375].includes(code);
   return (_, path) => {
     const program = ts.createProgram([path], options, host), file = program.getSourceFile(path);
     const found = [...program.getSyntacticDiagnostics(file)];
