@@ -233,7 +233,7 @@ async def _confirm(work: _Work) -> None:
         elif changed:
             say(f"{one.path} {one.name}: {outcome}{f' ({why})' if why else ''}")
     work.confirmed = True
-    report.failing = await judge.failing()
+    report.failing, report.exchanges = await judge.failing(), judge.exchanges
     if report.failing:
         say(report.failing)
 

@@ -42,8 +42,8 @@ class Judge:
     """A test command, how it ran on the files, and the functions with their fills.
 
     runs: by the command and the text of each file. documents: the files that may hold unwritten functions. tries: how
-    many fills of the last function were tried. verdict: of the one of these that counts. spare: runs with fills of
-    several functions that are left. tell: called with what runs now.
+    many fills of the last function were tried. verdict: of the one of these that counts. exchanges: runs in which fills
+    of several functions were exchanged at once. tell: called with what runs now.
     """
 
     test: Test
@@ -52,7 +52,7 @@ class Judge:
     functions: list[Function] = field(default_factory=list)
     tries: int = 0
     verdict: Verdict = NONE
-    spare: int = _TOGETHER
+    exchanges: int = 0
     partials: Partials = field(default_factory=Partials)
     tell: Callable[[str], None] = field(default=lambda _: None)
 
@@ -278,11 +278,11 @@ class Judge:
                 continue
             earlier = [one.now for one in doubted]
             for fills in sorted(product(*(enumerate(one.bodies) for one in doubted)), key=_unlikely):
-                if self.spare == 0:
+                if self.exchanges == _TOGETHER:
                     break
                 for one, (_, body) in zip(doubted, fills, strict=True):
                     self.put(one, body)
-                self.spare -= self._key(doubted[0].test) not in self.runs
+                self.exchanges += self._key(doubted[0].test) not in self.runs
                 if is_gain(before, await self._now(doubted[0].test)):
                     return True
             for one, was in zip(doubted, earlier, strict=True):

@@ -46,7 +46,7 @@ class Report:
     """The results of all stubs.
 
     skipped: files with the reasons. meant: files, lines and names of functions without code that are to stay so.
-    failing: how the command fails at the end.
+    failing: how the command fails at the end. exchanges: how many runs had other fills of several stubs at once.
     """
 
     stubs: list[Tried] = field(default_factory=list)
@@ -55,6 +55,7 @@ class Report:
     diff: str = ""
     interrupted: bool = False
     failing: str = ""
+    exchanges: int = 0
 
     def summary(self) -> dict[str, int]:
         """Return how many stubs were tried, filled, kept, partial and unproven."""

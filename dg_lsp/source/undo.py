@@ -14,12 +14,18 @@ class _Lines:
     new: list[bytes]
     below: list[bytes]
 
+    def widened(self) -> "_Lines":
+        """Return the change with the line above it and the one below."""
+        top, end = self.above[-1:], self.below[:1]
+        return _Lines(self.above[:-1], [*top, *self.old, *end], [*top, *end], self.below[1:])
+
 
 def undo(before: bytes, after: bytes, now: bytes) -> bytes | None:
     """Undo the change from `before` to `after` in the text `now`, which was `after` and has been changed elsewhere.
 
     1. The lines of the change are where they were: nothing above or nothing below them differs.  2. They are found
-    once, with as many lines around them as make them unique in `after`.
+    once, with as many lines around them as make them unique in `after`. Of lines that only
+    went, the two around them are such lines.
 
     Example: `f, todo, g` became `f, fill, g` and then `f, fill, g, h`; the result is `f, todo, g, h`. None if the lines
     are not there, or not at one certain place.
@@ -35,7 +41,10 @@ def undo(before: bytes, after: bytes, now: bytes) -> bytes | None:
 def _undo(before: bytes, after: bytes, now: bytes) -> bytes | None:
     change = _between(before.splitlines(keepends=True), after.splitlines(keepends=True))
     if not change.new:
-        return before if now == after else None
+        # Lines that only went were between these.
+        change = change.widened()
+        if not change.new:
+            return before if now == after else None
     lines, above, new, below = now.splitlines(keepends=True), change.above, change.new, change.below
     # 1.
     if lines[: len(above) + len(new)] == [*above, *new]:

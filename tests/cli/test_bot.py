@@ -534,6 +534,7 @@ def test_stubs_that_only_tests_of_several_tell_apart_are_filled_together(tested:
     )
     report, _, code = run(tested, "--keep-if", RUN)
     assert code == 0 and outcomes(report) == dict.fromkeys(["first", "second", "third"], "kept")
+    assert 0 < report["exchanges"] <= 16
     for fill in ("None", "True", "0"):
         text = text.replace("raise NotImplementedError", f"return {fill}", 1)
     assert tested.read_text() == text

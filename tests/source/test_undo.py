@@ -60,6 +60,27 @@ def test_an_end_of_line_that_an_editor_adds_is_no_change_of_the_fill() -> None:
 
 def test_lines_that_only_went_are_not_put_where_they_may_be_already() -> None:
     assert undo(b"a\nb\nc\n", b"a\nc\n", b"a\nb\nc\nmine\n") is None
+    assert undo(b"a\nb\nc\n", b"a\nc\n", b"mine\na\nb\nc\nmine\n") is None
+    assert undo(b"a\n", b"", b"a\n") is None and undo(b"a\n", b"", b"") == b"a\n"
+
+
+FILL = ["    a = 1", "    b = a", "    return b"]
+
+
+@pytest.mark.parametrize("lost", [[0], [1], [2], [0, 1], [1, 2]])
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize("below", [True, False])
+def test_a_fill_that_is_another_one_with_more_lines_is_replaced(
+    lost: list[int], above: bool, below: bool
+) -> None:
+    def file(fill: list[str], mine: str = "todo") -> bytes:
+        body = "\n".join(fill)
+        top, end = mine if above else "todo", mine if below else "todo"
+        return f"def e():\n    {top}\n\ndef f(x):\n{body}\n\ndef g():\n    {end}\n".encode()
+
+    less = [line for number, line in enumerate(FILL) if number not in lost]
+    for one, other in ((FILL, less), (less, FILL)):
+        assert undo(file(one), file(other), file(other, "mine()")) == file(one, "mine()")
 
 
 def test_many_equal_lines_take_no_time() -> None:
