@@ -453,18 +453,18 @@ MASKED = {
         ("", ""),
         "of its own tests, 2 passed with it and 1 ended in functions that are not written",
     ),
-    "three of four that pass are not enough": (
-        (*("first(1) is None",) * 3, "first(1) is None and second(1) == 7"),
+    "five of six that pass are not enough": (
+        (*("first(1) is None",) * 5, "first(1) is None and second(1) == 7"),
         ("", ""),
-        "of its own tests, 3 passed with it and 1 ended in functions that are not written",
+        "of its own tests, 5 passed with it and 1 ended in functions that are not written",
     ),
-    "four of five that pass are enough": (
-        (*("first(1) is None",) * 4, "first(1) is None and second(1) == 7"),
+    "six of seven that pass are enough": (
+        (*("first(1) is None",) * 6, "first(1) is None and second(1) == 7"),
         ("return None", ""),
-        "of its own tests, 4 passed with it and 1 ended in functions that are not written",
+        "of its own tests, 6 passed with it and 1 ended in functions that are not written",
     ),
-    "four of five that pass are not enough if the fifth fails": (
-        (*("first(1) is None",) * 4, "first(1) == 7"),
+    "six of seven that pass are not enough if the seventh fails": (
+        (*("first(1) is None",) * 6, "first(1) == 7"),
         ("", ""),
         "its own tests fail: ",
     ),
