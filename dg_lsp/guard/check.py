@@ -29,7 +29,7 @@ from dg_lsp.guard.plain import harm_between
 from dg_lsp.guard.site import Fault, Site, fault_at, site_of, site_of_edit, to_bytes
 from dg_lsp.messages import BODIES, STRINGS, Infill
 from dg_lsp.source.bodies import Body, bodies_of, item_at
-from dg_lsp.source.directives import flaw_of_directives
+from dg_lsp.source.directives import flaw_of_conditions, flaw_of_directives
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import splits_character
 from dg_lsp.source.items import top_level_item
@@ -54,11 +54,16 @@ def faults_of(request: Infill, fill: str) -> tuple[Fault, ...]:
 
 @bounded
 def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...]:
-    """Return the syntax errors that `edit`, made for `gap`, adds to `document`; spans count after insert_before."""
+    """Return the syntax errors that `edit`, made for `gap`, adds to `document`; spans count after insert_before.
+
+    The conditions of a preprocessor, such as that around a header, may end far beyond the text of a request.
+    """
     # The grammar's binding does not survive a character that is cut in two.
     if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
     site, fill = site_of_edit(document, gap, edit)
+    if flaw := flaw_of_conditions(site.language, site.before, fill, site.after):
+        return _whole(fill, flaw)
     return _faults(site, fill)
 
 

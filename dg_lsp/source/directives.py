@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dg_lsp.source.brackets import state_at, unpaired
 from dg_lsp.source.jsx import Mark
 from dg_lsp.source.language import Language
-from dg_lsp.source.lexer import Span, line_below, line_end, line_start, marks, tokens
+from dg_lsp.source.lexer import Span, is_closed_comment, line_below, line_end, line_start, marks, tokens
 
 _LITERALS = ("directive", "string", "open_string", "open_text", "comment")
 _DIGITS = re.compile(rb"\b[0-9][\w']*\Z")
@@ -29,17 +29,14 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
     """Return why `fill` leaves a directive that no preprocessor can read, as in `#i|nclude`; empty if it does not.
 
     1. Read the directives that the fill is in, or that are in it; in a comment there is none.  2. Each can be read by
-    itself.  3. No more brackets or conditions are unmatched than without the fill, code holds no sign of a directive,
-    and no line joins the one below.
+    itself, and leaves no comment open.  3. No more brackets are unmatched than without the fill, code holds no sign of
+    a directive, and no line joins the one below.
     """
     # 1.
+    if not _has_directive(language, before, fill):
+        return ""
     sign, begun = language.words.directive, directive_start(language, before, len(before))
-    if not sign or (begun < 0 and sign not in fill):
-        return ""
     start = begun if begun >= 0 else line_start(before, len(before))
-    state = state_at(language, before, len(before))
-    if state.comment or 0 <= state.begins < start:
-        return ""
     head, rest = before[start:], after[: _end_of_joined(after)]
     line, end = head + fill + rest, len(head + fill)
     unmatched = -_unmatched(language, (head + rest).lstrip()[len(sign) :]) if begun >= 0 else 0
@@ -52,11 +49,70 @@ def flaw_of_directives(language: Language, before: bytes, fill: bytes, after: by
                 return flaw
             unmatched += _unmatched(language, text)
     # 3.
-    if wrong := _unbalanced(sign, (before, fill, after)) or _stray(sign, line, (len(head), end), found):
+    if wrong := _stray(sign, line, (len(head), end), found):
         return wrong
-    if line.endswith(b"\\") and not rest.endswith(b"\\"):
+    if line.endswith(b"\\") and not rest.endswith(b"\\") and not _continues(sign, after):
         return "a directive that continues in the line below"
     return "an unmatched bracket in a directive" if unmatched > 0 else ""
+
+
+def flaw_of_conditions(language: Language, before: bytes, fill: bytes, after: bytes) -> str:
+    """Return why the conditions of `fill` are not those that are missing in the file around it; empty if they are."""
+    if not _has_directive(language, before, fill):
+        return ""
+    sign = language.words.directive
+    old, new = (_conditions(sign, before + text + after) for text in (b"", fill))
+    if new[0] > old[0]:
+        return f"`{sign.decode()}endif` or the like without a condition"
+    if new[1] > old[1]:
+        return f"a branch below `{sign.decode()}else`"
+    return f"a missing `{sign.decode()}endif`" if new[2] > old[2] else ""
+
+
+def _has_directive(language: Language, before: bytes, fill: bytes) -> bool:
+    """Return whether `fill` is in a directive or may hold one: in no comment, nor in a string of several lines."""
+    sign, begun = language.words.directive, directive_start(language, before, len(before))
+    if not sign or (begun < 0 and sign not in fill):
+        return False
+    state = state_at(language, before, len(before))
+    start = begun if begun >= 0 else line_start(before, len(before))
+    return not (state.comment or 0 <= state.begins < start)
+
+
+def _opens_comment(language: Language, text: bytes, written: int) -> bool:
+    """Return whether the fill of `text`, a directive after its sign, leaves a comment open.
+
+    written: where the fill begins.
+    """
+    begins = tuple(begin for begin, _ in language.block_comments)
+    comments = (token for token in tokens(language, text, 0, len(text)) if token.kind == "comment")
+    return any(
+        one.start >= written
+        and text.startswith(begins, one.start)
+        and not is_closed_comment(language, text[one.start : one.end])
+        for one in comments
+    )
+
+
+def _holds_another(language: Language, text: bytes, written: int) -> bool:
+    """Return whether the fill of `text`, a directive after its sign, holds another one in code, as `A #else` does.
+
+    written: where the fill begins.
+    """
+    spans = [(one.start, one.end) for one in tokens(language, text, 0, len(text)) if one.kind in _LITERALS]
+    signs = re.compile(re.escape(language.words.directive) + _WORD.pattern).finditer(text, max(written, 0))
+    return any(
+        sign[1] in language.words.directives
+        and not any(first <= sign.start() < last for first, last in spans)
+        for sign in signs
+    )
+
+
+def _continues(sign: bytes, after: bytes) -> bool:
+    """Return whether the line below is one of several that backslashes join, and not the first of them."""
+    below = line_below(after, line_end(after, 0))
+    text = after[below : line_end(after, below)]
+    return text.endswith(b"\\") and not text.lstrip().startswith(sign)
 
 
 def _flaw(language: Language, text: bytes, written: int) -> str:
@@ -69,9 +125,13 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
         return f"the unknown directive `{name}`"
     if use == "path" and not _PATH.match(text, word.end()):
         return f"no name of a file behind `{name}`"
-    if use != "prose" and _is_unclosed(language, text[word.end() :]):
+    if use == "prose":
+        return ""
+    if _is_unclosed(language, text[word.end() :]):
         return f"an unclosed string behind `{name}`"
-    return ""
+    if _opens_comment(language, text, written):
+        return f"an unclosed comment behind `{name}`"
+    return f"a directive behind `{name}`" if _holds_another(language, text, written) else ""
 
 
 def _is_unclosed(language: Language, text: bytes) -> bool:
@@ -87,17 +147,6 @@ def _is_unclosed(language: Language, text: bytes) -> bool:
         )
         for token in content
     )
-
-
-def _unbalanced(sign: bytes, parts: tuple[bytes, bytes, bytes]) -> str:
-    """Return why the conditions of a fill, the second of `parts`, are not those that are missing around it."""
-    before, fill, after = parts
-    old, new = (_conditions(sign, before + text + after) for text in (b"", fill))
-    if new[0] > old[0]:
-        return f"`{sign.decode()}endif` or the like without a condition"
-    if new[1] > old[1]:
-        return f"a branch below `{sign.decode()}else`"
-    return f"a missing `{sign.decode()}endif`" if new[2] > old[2] else ""
 
 
 def _conditions(sign: bytes, data: bytes) -> tuple[int, int, int]:

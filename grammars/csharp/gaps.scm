@@ -177,3 +177,9 @@
   (#not-match? @refuse "^([A-Za-z0-9_]+\\s*:\\s*)?out\\b"))
 (class_declaration (base_list) (type_parameter_list) @refuse)
 (class_declaration !parameters (base_list (argument_list) @refuse))
+; Braces are assigned only where something is declared or made.
+[(argument (assignment_expression right: (initializer_expression) @refuse))
+  (expression_statement (assignment_expression right: (initializer_expression) @refuse))
+  (parenthesized_expression (assignment_expression right: (initializer_expression) @refuse))
+  (lambda_expression body: (assignment_expression right: (initializer_expression) @refuse))
+  (return_statement (assignment_expression right: (initializer_expression) @refuse))]

@@ -138,3 +138,7 @@
 ; A parameter without a name, which only a declaration may have.
 (function_item parameters: (parameters [(array_type) (generic_type) (macro_invocation) (primitive_type) (reference_type)
   (scoped_type_identifier) (tuple_type) (type_identifier)] @refuse))
+; Brackets around a bound hold one trait.
+[(trait_bounds (tuple_type (_) @refuse (_)))
+  (trait_bounds (tuple_type (bounded_type) @refuse)) (bounded_type (tuple_type (bounded_type) @refuse))
+  (dynamic_type trait: (tuple_type (bounded_type) @refuse)) (abstract_type trait: (tuple_type (bounded_type) @refuse))]

@@ -113,6 +113,11 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("ruby", HANDLED, "else"),
         ("ruby", "class A < B‸\n  def f\n  end\nend\n", " if x"),
         ("php", "<?php\nf(‸);\n", "A:class"),
+        # Brackets and braces where their language has none.
+        ("rust", "fn f<C>()\nwhere\n    C: ‸\n{\n}\n", "(A + B),"),
+        ("rust", "fn f<C>(a: &‸) {\n}\n", "dyn (A + B)"),
+        ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "x = {1}"),
+        ("csharp", "class A {\n    void F() {\n        ‸\n    }\n}\n", "x = {1};"),
         # The first template of a file of data.
         ("json", OBJECT, "{{ x }}"),
         ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
@@ -152,6 +157,9 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("ruby", RUBY, "(a..b).end"),
         ("php", "<?php\nf(‸);\n", "a: A::class"),
         ("php", "<?php\nf(‸);\n", "default: 1"),
+        ("rust", "fn f<C>()\nwhere\n    C: ‸\n{\n}\n", "(A) + B,"),
+        ("rust", "fn f<C>(a: ‸) {\n}\n", "&(A + B)"),
+        ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "new B { C = {1} }"),
         ("json", OBJECT, '"{{ x }}"'),
         ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],

@@ -1,10 +1,15 @@
 """Directives: a fill leaves what a preprocessor can read, in files without errors and in those with many (law 5)."""
 
+import asyncio
+
 import pytest
 
-from dg_lsp.filling.fill import finish
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.fill import fill_gap, finish
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.messages import Fill
+from dg_lsp.model.candidates import fitted
+from dg_lsp.settings import Settings
 from dg_lsp.source.directives import flaw_of_directives
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
@@ -105,3 +110,37 @@ def test_a_condition_has_one_else_below_its_other_branches(language: str) -> Non
     assert shown(language, text, "#elif B") == "#elif B"
     below = f"#if A\n#else\n¦\n{BELOW[language][0]}#endif\n"
     assert shown(language, below, "#elif B") != "#elif B"
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_the_condition_around_a_long_file_is_offered(language: str) -> None:
+    below = "#define A_H\n" + "int x;\n" * 1_000 + "#endif\n"
+    document = Document("file:///d", language, 0, ("\n" + below).encode())
+    engine = ScriptedEngine(lambda request: fitted(request, "#ifndef A_H"))
+    outcome = asyncio.run(fill_gap(engine, document, find_gap(document, 0), Settings(related=False)))
+    assert outcome.edit is not None, outcome.why
+    assert shown(language, "¦\n" + below.removesuffix("#endif\n"), "#ifndef A_H") is None
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_comment_in_a_directive_ends(language: str) -> None:
+    text = f"#ifndef A_H\n#define ¦\n{BELOW[language][0]}#endif\n"
+    assert shown(language, text, "A_H /* x") != "A_H /* x"
+    assert shown(language, text, "A_H /* x */") == "A_H /* x */"
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_directive_may_join_lines_that_are_joined(language: str) -> None:
+    text = f"#define A ¦\n  (1 + \\\n  2)\n{BELOW[language][0]}"
+    assert shown(language, text, "\\") == "\\"
+    within = f"#define A \\\n  do {{ \\\n    ¦\n    f(x); \\\n  }} while (0)\n{BELOW[language][0]}"
+    assert shown(language, within, "f(1); \\") == "f(1); \\"
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_a_directive_holds_no_other(language: str) -> None:
+    text = f"#if A\n#define B ¦\n#else\n{BELOW[language][0]}#endif\n"
+    for fill in ("1 #else", "#    else", "#define C"):
+        assert shown(language, text, fill) != fill
+    for fill in ('"#else"', "1 // #else", "#b"):
+        assert shown(language, text.replace("B ", "B(b) "), fill) == fill
