@@ -106,7 +106,7 @@ class Plain:
     may complete a line; {0} is a name after the gap, the first group of `names`. data: its strings are keys and
     values. twins: quotes around code, which a file has in pairs. sections: what begins code in a text, the group
     `opens`, or ends it. rooms: headers below which a line is read alone. begins: what a statement begins with, if a
-    semicolon ends each. never: what no code holds.
+    semicolon ends each. never: what no code holds; of data, the signs of templates.
     """
 
     brackets: bytes = b"()[]{}"
