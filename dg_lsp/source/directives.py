@@ -124,14 +124,14 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
     if word[1] and not use and word.end() >= written:
         return f"the unknown directive `{name}`"
     if use == "path" and not _PATH.match(text, word.end()):
-        return f"no name of a file behind `{name}`"
+        return f"no name of a file after `{name}`"
     if use == "prose":
         return ""
     if _is_unclosed(language, text[word.end() :]):
-        return f"an unclosed string behind `{name}`"
+        return f"an unclosed string after `{name}`"
     if _opens_comment(language, text, written):
-        return f"an unclosed comment behind `{name}`"
-    return f"a directive behind `{name}`" if _holds_another(language, text, written) else ""
+        return f"an unclosed comment after `{name}`"
+    return f"a directive after `{name}`" if _holds_another(language, text, written) else ""
 
 
 def _is_unclosed(language: Language, text: bytes) -> bool:
