@@ -19,7 +19,7 @@ from dg_lsp.source.document import Document, read_document
 from dg_lsp.source.fences import fenced
 from dg_lsp.source.language import language_of
 
-# A name may hold `::` as well as a path may: the path ends at the first one behind a suffix, else at the last one.
+# A name may hold `::` as well as a path may: the path ends at the first one after a suffix, else at the last one.
 _NAMED = re.compile(r"(?P<path>.+?\.\w+|.+)::(?P<name>.+)", re.DOTALL)
 # The path may hold colons (a drive letter), so the numbers are taken from the end.
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?", re.DOTALL)

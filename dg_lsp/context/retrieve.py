@@ -24,7 +24,7 @@ _LONGEST = 200
 # Lines above a match that are read for the block that it is in.
 _LINES_ABOVE = 200
 _WORDS = re.compile(rb"\w+")
-# A name is in sight if it is so many words and signs before the gap, or so many behind it.
+# A name is near if it is so many words and signs before the gap, or so many after it.
 _ABOVE, _BELOW = 150, 50
 # Searches of one gap at most, each without the files that the one before has found to have changed.
 _TRIES = 3

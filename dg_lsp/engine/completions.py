@@ -55,7 +55,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A canvas to denoise behind the tokens of `prompt`.
+    """A canvas to denoise after the tokens of `prompt`.
 
     row: the tokens that its slots start from. pinned: the slots that keep theirs. steps: denoising steps at most.
     watched: tokens whose log probabilities are wanted.

@@ -10,7 +10,7 @@ from dg_lsp.source.document import Document
 from dg_lsp.source.language import load_language
 from dg_lsp.source.lexer import Line, line_at
 
-# A bracket or a comma before the cursor, and what closes it or continues behind: an element is missing in between.
+# A bracket or a comma before the cursor, and what closes it or continues after it: an element is missing in between.
 _OPENS, _SHUTS = (b"(", b"[", b"{", b","), (b")", b"]", b"}", b",")
 _QUOTES = (b'"', b"'", b"`")
 # Words that a value may follow, though none need.

@@ -100,7 +100,7 @@ def _faults(site: Site, fill: bytes) -> tuple[Fault, ...]:
     filled = filled_in(neutral, fill)
     # 2. Where both have something to say, the interpreter's own words and place are the better ones.
     wrong = opened or _refused(neutral, filled) + added(neutral, filled)
-    # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs behind it.
+    # The neutral text has guessed what the fill itself may say: what a bracket before the gap needs after it.
     if wrong and not _parses_afresh(site, fill, read):
         return wrong
     return (

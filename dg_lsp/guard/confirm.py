@@ -64,7 +64,7 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
     if edit is not None and gap.kind not in BODIES:
         old = document.data[edit.start : edit.end]
         bare, new = old.strip(), edit.text.encode("utf-8").strip()
-        # One more piece of text in it, before it or behind it.
+        # One more piece of text in it, before it or after it.
         if len(new) >= len(bare) and new.endswith(bare[common(bare, new) :]):
             return 0
     return sum(1 for line in old.splitlines() if line.strip())

@@ -67,7 +67,7 @@ def loose_literal(site: Site, fill: bytes) -> Loose | None:
 def loose_bracket(site: Site, fill: bytes) -> Loose | None:
     """Return a bracket or tag of `fill` in the gap of `site` that has no mate; None if there is none.
 
-    The fill closes its own, and those that the text around it leaves open; the text behind it closes those that it
+    The fill closes its own, and those that the text around it leaves open; the text after it closes those that it
     leaves open. It ends no block that the rest of its line ends.
     """
     if site.is_prose and not site.language.is_plain:

@@ -231,7 +231,7 @@ def _statement(language: Language, fill: bytes, span: Span) -> Span:
     """Return the lines of `span`, from the line of the outermost bracket that is open at its beginning."""
     point, end = span
     start = min([*unpaired(language, fill[:point]).openers, point])
-    # The parser is before the white space; the token that could not follow is behind it.
+    # The parser is before the white space; the token that could not follow is after it.
     space = _SPACE.match(fill, point)
     assert space is not None, "it matches nothing, too"
     return line_start(fill, start), line_end(fill, max(end, space.end()))

@@ -155,7 +155,7 @@ def rows_with_suffix(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[in
     """The tokens of each row of `step`, cut at the same distance after its last free slot, so that rows compare.
 
     That distance is SUFFIX_READ tokens, fewer where a row has fewer, and not beyond `eos`. Returns the rows, and for
-    each the column of its first free slot and the one behind its last free slot.
+    each the column of its first free slot and the one after its last free slot.
     """
     free = [(~anchored).nonzero().flatten().tolist() for anchored in canvas.anchored]
     firsts, ends = [slots[0] for slots in free], [slots[-1] + 1 for slots in free]

@@ -82,7 +82,7 @@ def lay_out(seam: Seam, gap: int, length: int) -> Canvas:
     left = length - len(seam.head) - gap
     if left < 0 or gap < 1:
         raise LayoutError(
-            f"a gap of {gap} tokens behind a head of {len(seam.head)} does not fit a canvas of {length} slots"
+            f"a gap of {gap} tokens after a head of {len(seam.head)} does not fit a canvas of {length} slots"
         )
     tail = list(seam.suffix[:left]) + [seam.filler] * (left - len(seam.suffix))
     row = torch.tensor([[*seam.head, *([FREE] * gap), *tail]], dtype=torch.int64)

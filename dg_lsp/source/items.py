@@ -92,7 +92,7 @@ def name_of(language: Language, head: Head) -> str:
 
 
 def without_arguments(name: bytes) -> bytes:
-    """`name` without the type arguments that it continues behind: `Map::size` of `Map<Key<T>>::size`."""
+    """`name` without the type arguments that it continues after: `Map::size` of `Map<Key<T>>::size`."""
     return _ARGUMENTS.sub(b"", name)
 
 

@@ -47,7 +47,7 @@ _CARD = """# {name}, imported
 
 The weights of {name} (licence: {licence}) in the classes of DiffusionGemma, made by `dg-lsp import`.
 Its encoder gives the source's logits. Its decoder has not learned to denoise, so fills are written from left to right,
-and the text behind a gap serves to choose among them.
+and the text after a gap serves to choose among them.
 """
 
 

@@ -67,7 +67,7 @@ class Denoiser(Network, Protocol):
     def denoise(
         self, cache: Cache, sampler: AnchoredSampler, schedule: Schedule, watch: Tensor | None = None
     ) -> Iterator[Step]:
-        """Denoise `sampler.canvas` behind the tokens of `cache`, a PrefixCache; yield each Step, or the last one only.
+        """Denoise `sampler.canvas` after the tokens of `cache`, a PrefixCache; yield each Step, or the last one only.
 
         A Denoiser that runs elsewhere draws its own noise: it pins the anchors of `sampler.canvas`, starts from
         `sampler.first_canvas()`, and makes at most `schedule.steps` steps. watch: slot numbers [W] of the anchors whose

@@ -60,7 +60,7 @@ class Wanted:
 
     @cached_property
     def _first(self) -> frozenset[int]:
-        """The tokens that begin a name, or a sign with one behind it."""
+        """The tokens that begin a name, or a sign with one after it."""
         return frozenset(self.model.encode(sign + name)[0] for name in self.names for sign in _SIGNS)
 
 

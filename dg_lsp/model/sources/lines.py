@@ -23,7 +23,7 @@ from dg_lsp.model.task import Task
 from dg_lsp.model.tiles import few_logits
 from dg_lsp.model.tokens import Join
 
-# The number of likeliest tokens examined that begin in a gap and end behind it.
+# The number of likeliest tokens examined that begin in a gap and end after it.
 _CROSSING = 4
 # Drafting stops once unfinished texts have this share of the probability of finished ones, and no text that is so
 # many nats after the likeliest one continues: fewer tokens, and as many right texts of 372
