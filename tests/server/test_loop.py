@@ -214,7 +214,7 @@ def test_a_message_that_comes_just_as_the_last_one_is_done_is_handled_by_one_tas
         server.documents.open(URI, "python", 1, LINE * 40_000)
         for version in range(2, 7):
             protocol.handle_body(json.dumps(changed(version, inserted(0, 0, "y"))).encode())
-            while protocol._behind:
+            while protocol._queue:
                 await asyncio.sleep(0)
         while protocol._tasks:
             await asyncio.sleep(0)

@@ -57,7 +57,7 @@ class Conversation(LanguageServerProtocol):
         self._live: dict[MsgId, _InFlight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # The first one is being prepared, and None once it was cancelled or is handled.
-        self._behind: deque[Message | bytes | None] = deque()
+        self._queue: deque[Message | bytes | None] = deque()
         self._thread = ThreadPoolExecutor(1, "messages")
 
     def handle_body(self, data: bytes) -> None:
@@ -69,11 +69,11 @@ class Conversation(LanguageServerProtocol):
         message = data if len(data) > _LARGE else self._parsed(data)
         if message is None:
             return
-        if self._behind:
+        if self._queue:
             if not (isinstance(message, Message) and self._overtakes(message)):
-                self._behind.append(message)
+                self._queue.append(message)
         elif isinstance(message, bytes) or self.is_slow(message):
-            self._behind.append(message)
+            self._queue.append(message)
             self._start(self._catch_up(), copy_context())
         else:
             self._take(message)
@@ -81,8 +81,8 @@ class Conversation(LanguageServerProtocol):
     async def room(self) -> None:
         """Wait until not too much waits for a message that is being prepared."""
         while (
-            len(self._behind) > _WAITING
-            or sum(isinstance(one, bytes) for one in self._behind) > _WAITING_LARGE
+            len(self._queue) > _WAITING
+            or sum(isinstance(one, bytes) for one in self._queue) > _WAITING_LARGE
         ):
             await asyncio.sleep(0.01)
 
@@ -109,7 +109,7 @@ class Conversation(LanguageServerProtocol):
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_HANDLERS_END_S)
-        for message in self._behind:
+        for message in self._queue:
             if isinstance(message, Message) and message.id is not None:
                 self.refuse(message.id, *_CANCELLED)
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -149,23 +149,23 @@ class Conversation(LanguageServerProtocol):
 
     async def _catch_up(self) -> None:
         """Handle the messages that wait, one after another."""
-        while self._behind:
+        while self._queue:
             try:
                 await self._first()
             except Exception as error:
                 # The others must not wait for ever.
                 log_failure("a message", error)
             # It keeps its place, so that the next ones wait until its handler has taken its snapshot.
-            self._behind[0] = None
+            self._queue[0] = None
             await asyncio.sleep(0)
-            self._behind.popleft()
+            self._queue.popleft()
 
     async def _first(self) -> None:
         """Handle the first message that waits, if need be once a thread has prepared it."""
-        first = self._behind[0]
+        first = self._queue[0]
         if isinstance(first, bytes):
             parsed, typed = await self.in_thread(partial(self._read, first))
-            self._behind[0] = parsed
+            self._queue[0] = parsed
             await self._prepared(parsed, typed)
         elif first is not None and self.is_slow(first):
             await self._prepared(first, self._typed(first))
@@ -191,7 +191,7 @@ class Conversation(LanguageServerProtocol):
         if message is not None and message.method is not None:
             with suppress(Exception):  # what is wrong is reported by `_take`
                 await self.prepare(message.method, typed())
-        if (first := self._behind[0]) is not None:
+        if (first := self._queue[0]) is not None:
             assert first is message
             self._take(message, typed)
 
@@ -208,9 +208,9 @@ class Conversation(LanguageServerProtocol):
         if message.method == lsp.CANCEL_REQUEST:
             params = message.body.get("params")
             wanted = params.get("id") if isinstance(params, dict) else None
-            for at, one in enumerate(self._behind):
+            for at, one in enumerate(self._queue):
                 if isinstance(one, Message) and one.id == wanted is not None and one.method is not None:
-                    self._behind[at] = None
+                    self._queue[at] = None
                     self.refuse(one.id, *_CANCELLED)
                     return True
         elif message.method not in (None, lsp.SHUTDOWN, lsp.EXIT):
