@@ -267,6 +267,21 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
     )
 
 
+def query_of(grammar: tree_sitter.Language, text: str) -> tree_sitter.Query:
+    """Compile a query.
+
+    Raises:
+        QueryError: `text` is no query of `grammar`.
+        KeyboardInterrupt: Ctrl+C came while a regular expression of it was compiled, which tree-sitter calls an error.
+    """
+    try:
+        return tree_sitter.Query(grammar, text)
+    except tree_sitter.QueryError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
+
+
 @cache
 def _tree(folder: str) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
     """The grammar of a language and its gaps.scm; None for a plain one whose wheel is not named or not installed."""
@@ -274,7 +289,7 @@ def _tree(folder: str) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
     if facts["style"] == "plain" and importlib.util.find_spec(facts.get("wheel", "-")) is None:
         return None
     grammar = tree_sitter.Language(getattr(importlib.import_module(facts["wheel"]), facts["function"])())
-    query = tree_sitter.Query(grammar, _query(facts["name"]))
+    query = query_of(grammar, _query(facts["name"]))
     stray = [c for c in capture_names(query) if c not in CAPTURES and not c.startswith("_")]
     if stray:
         raise ValueError(

@@ -1,9 +1,13 @@
 """Languages as data: every query compiles, captures what is documented, and agrees with a walk of the tree."""
 
 import ast
+import re
+import sys
 import tomllib
+from types import FrameType
 
 import pytest
+import tree_sitter
 
 from benchmarks.gaps.sources import find_corpus
 from dg_lsp.messages import KINDS
@@ -106,3 +110,19 @@ def test_the_language_of_many_files_reads_each_fact_once(monkeypatch: pytest.Mon
     assert set(found) == {"python", "rust"}
     assert all(language.has_language(name) for name in ("a.py", "b.TSX")) and not language.has_language("c")
     assert len(read) == len(known_languages()) + len(plain_languages())
+
+
+def test_an_interrupt_while_a_query_is_compiled_is_no_error_of_the_query() -> None:
+    def interrupt(frame: FrameType, *_: object) -> None:
+        if frame.f_code is re.compile.__code__:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    grammar = load_language("python").grammar
+    text = '((identifier) @a (#match? @a "^interrupted$"))'
+    with pytest.raises(KeyboardInterrupt):
+        sys.setprofile(interrupt)
+        language.query_of(grammar, text)
+    assert language.query_of(grammar, text).capture_count == 1
+    with pytest.raises(tree_sitter.QueryError):
+        language.query_of(grammar, text.replace("^", "("))
