@@ -1144,6 +1144,22 @@ MUTANTS = (
     ),
     Mutant(
         15,
+        "a fill that lost a line stays in a file with other fills",
+        "dg_lsp/source/undo.py",
+        "change = change.widened()",
+        "pass",
+        "tests/source/test_undo.py::test_a_fill_that_is_another_one_with_more_lines_is_replaced",
+    ),
+    Mutant(
+        5,
+        "a branch is written below another `else`",
+        "dg_lsp/source/directives.py",
+        "late += opened[-1]",
+        "late += 0",
+        "tests/source/test_directives.py::test_a_condition_has_one_else_below_its_other_branches",
+    ),
+    Mutant(
+        15,
         "taking back writes over what a person has saved",
         "dg_lsp/cli/trial.py",
         "undone = _without(change, now)",
