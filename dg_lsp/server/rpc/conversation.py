@@ -81,8 +81,7 @@ class Conversation(LanguageServerProtocol):
     async def room(self) -> None:
         """Wait until not too much waits for a message that is being prepared."""
         while (
-            len(self._queue) > _WAITING
-            or sum(isinstance(one, bytes) for one in self._queue) > _WAITING_LARGE
+            len(self._queue) > _WAITING or sum(isinstance(one, bytes) for one in self._queue) > _WAITING_LARGE
         ):
             await asyncio.sleep(0.01)
 
