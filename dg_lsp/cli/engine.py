@@ -55,16 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "stop":
         with Waiting("ending the engine"):
             stopped = asyncio.run(_stop(settings, everyone=arguments.all))
-        show(f"dg-lsp: {stopped} stopped" if stopped else f"dg-lsp: {_none()}")
+        show(f"dg-lsp: {stopped} stopped" if stopped else f"dg-lsp: {_absence()}")
         return 0 if stopped else 1
     with Waiting("asking the engine"):
         found = asyncio.run(_status(settings, everyone=arguments.all))
     if not found:
-        say(f"{_none()}; the first request starts it, or dg-lsp engine start")
+        say(f"{_absence()}; the first request starts it, or dg-lsp engine start")
     return _show(found, arguments)
 
 
-def _none() -> str:
+def _absence() -> str:
     """Say that no engine is running, or which ones of other settings are."""
     others = [f"one of {status.checkpoint} is (process {status.process})" for status in running()]
     if not others:

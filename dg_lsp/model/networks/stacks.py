@@ -50,9 +50,9 @@ def best_way(device: torch.device, format_: Format) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """From how many rows on it is faster to dequantise a matrix as `dtype`, one of four bits and one of eight."""
+    """From how many rows on it is faster to dequantise a matrix as `dtype`: one of four bits, and one of eight."""
 
-    rows: int = sys.maxsize
+    in_four: int = sys.maxsize
     in_eight: int = sys.maxsize
     dtype: torch.dtype = torch.bfloat16
 
@@ -61,8 +61,8 @@ class Many:
 def many_rows() -> Many:
     """Return when products of dequantised matrices are faster on this CPU than those of torch's kernels for few bits.
 
-    On a Xeon with AMX and torch 2.13, dequantising takes as long as the four-bit product of some 50 rows. With AVX2
-    alone, fp32 is multiplied twice as fast as few bits, and few rows of it slowly.
+    On a Xeon with AMX and torch 2.13, dequantising takes as long as the four-bit product of some 50 rows, that of
+    eight bits a quarter. With AVX2 alone, fp32 is multiplied twice as fast as few bits, and few rows of it slowly.
     """
     for name, rows in (("_is_amx_tile_supported", 56), ("_is_avx512_bf16_supported", 96)):
         if getattr(torch.cpu, name, lambda: False)():
@@ -182,7 +182,7 @@ class Packed(torch.nn.Module):
     def _product(self, states: Tensor, number: int) -> Tensor:
         if self.way == "each":
             return product_in_few_sizes(states, self.dequantised(slice(number, number + 1))[0])
-        if len(states) < self.many.rows:
+        if len(states) < self.many.in_four:
             kernel = torch.ops.aten._weight_int4pack_mm_for_cpu
             found: Tensor = kernel(states, self.quanta[number], self.format.group, self.both[number])
             return found
