@@ -23,7 +23,7 @@ from dg_lsp.settings import AUTO, Settings, UsageError, is_team, path_of
 EMBEDDED, SMALL, CODER, CODER_LITTLE = "embedded", "small", "coder", "coder-0.5b"
 # Seconds that a line may take while one types in a file where AUTO takes the checkpoint.
 FAST_ENOUGH = 2.0
-_BUSY = 1.5  # times its measured seconds that a checkpoint takes where other programs use the cores
+_CROWDED = 1.5  # times the cores that want to run on a machine where an engine is not alone
 FETCHED = "fetched.json"  # in the folder of a fetched checkpoint: what was measured with it on this machine
 PICKED = "picked.txt"  # in the data folder: the checkpoint that was picked in the model menu, which AUTO then means
 ABOUT, MANIFEST = "dg_lsp.json", "manifest.json"
@@ -122,19 +122,22 @@ def too_large_for(memory: int, free: int) -> str:
     return f"needs {memory / 1e9:.1f} GB of memory, of which {free / 1e9:.1f} GB are free" if short else ""
 
 
-def is_busy(seconds: float, alone: float) -> bool:
-    """Return whether other programs are why a line takes `seconds` with a checkpoint that takes `alone` by itself."""
-    return alone < seconds / _BUSY
+def cores_are_held() -> bool:
+    """Return whether so much has run in the last minute that an engine, which may use all cores, was not alone."""
+    try:
+        return os.getloadavg()[0] >= _CROWDED * (os.cpu_count() or 1)
+    except OSError:
+        return False
 
 
 def advice_if_slow(checkpoint: str, seconds: float) -> str:
     """Return what to do if `checkpoint`, "" if it is unknown, usually takes `seconds` for ghost text, as a clause.
 
-    Other programs are the reason if it was measured to be quicker here; else the next smaller checkpoint helps.
+    Other programs are named if it was measured to be quicker here and the cores are held.
     """
     alone = measured(checkpoint) if checkpoint in OFFERED else None
     begin = ""
-    if alone and is_busy(seconds, alone.seconds):
+    if alone and alone.seconds < seconds and cores_are_held():
         begin = f"{checkpoint} alone takes {alone.seconds:.1f} s, so other programs keep this machine busy; "
     names = [*OFFERED]
     smaller = names[names.index(checkpoint) + 1 :] if checkpoint in names else []

@@ -34,7 +34,7 @@ PARTS: tuple[Kind, ...] = (*LISTS, *("expression", "statement"), *("string", "co
 Priority = Literal["ghost", "fill", "bot", "ahead"]
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 # How a refusal begins which says that ghost text cannot come in time on this machine.
-OFF = "ghost text is off: here the shortest takes"
+OFF = "ghost text is off:"
 Reason = Literal["stable", "steps", "deadline"]
 State = Literal["starting", "loading", "ready", "busy", "slow", "failed"]
 # Where a candidate comes from: denoised from noise, found elsewhere in the project, written by the encoder from left to

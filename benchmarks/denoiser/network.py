@@ -6,7 +6,7 @@ those of the canvas's first one without an adapter.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,14 @@ class Read:
     def length(self) -> int:
         """The number of tokens of each text."""
         return self.pairs[0][0].shape[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """A part of a vocabulary: its tokens [count], ascending, and their rows of the head [count, hidden]."""
+
+    tokens: Tensor
+    rows: Tensor
 
 
 class CanvasLora(nn.Module):
@@ -91,9 +99,17 @@ class CanvasLora(nn.Module):
         places = start + torch.arange(width)
         return self._pass(inputs, places, pairs, seen.expand(-1, 1, width, -1), adapted=True).states
 
-    def scores(self, states: Tensor) -> Tensor:
-        """Return the logits in fp32 of states [rows, hidden]: [rows, vocabulary + 1], the last one of `<delete>`."""
-        found = F.linear(states, self.network.lm_head.weight)
+    def among(self, tokens: Iterable[int]) -> Among:
+        """Return the part of the vocabulary that `tokens` are, for `scores`."""
+        numbers = torch.tensor(sorted(set(tokens)))
+        return Among(numbers, self.network.lm_head.weight[numbers])
+
+    def scores(self, states: Tensor, among: Among | None = None) -> Tensor:
+        """Return the logits in fp32 of states [rows, hidden]: [rows, tokens + 1], the last one of `<delete>`.
+
+        among: the tokens, where they are not the whole vocabulary.
+        """
+        found = F.linear(states, self.network.lm_head.weight if among is None else among.rows)
         return torch.cat([found, F.linear(states, self.rows[1:].to(states.dtype))], 1).float()
 
     def _pass(

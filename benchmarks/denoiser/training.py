@@ -18,7 +18,7 @@ from benchmarks.denoiser.network import CanvasLora
 from benchmarks.denoiser.views import Gap, loss_of
 
 BATCH = 4  # gaps of a step
-WIDTHS = (8, 8, 16, 16, 32)  # rows of a canvas, of which one is chosen by chance whatever the text
+WIDTHS = (8, 8, 8, 16)  # rows of a canvas, of which one is chosen by chance whatever the text
 _WARM = 20  # steps
 _SAVED, _SAID = 240.0, 60.0  # seconds between two checkpoints, and two lines
 _BUCKETS = (8, 16, 33)  # texts of at most so many tokens are read together
@@ -40,6 +40,7 @@ class Training:
     def __init__(self, network: CanvasLora, gaps: Sequence[Gap], plan: Plan) -> None:
         self.network, self.plan, self.step = network, plan, 0
         self._gaps, self._order, self._turn = gaps, list[list[Gap]](), -1
+        self._among = network.among(token for gap in gaps for token in (*gap.prompt, *gap.text))
         self._weights = dict(network.named_parameters())
         self._optimiser = torch.optim.AdamW(self._weights.values(), betas=(0.9, 0.98), weight_decay=0.0)
 
@@ -50,7 +51,7 @@ class Training:
         for group in self._optimiser.param_groups:
             group["lr"] = self._rate()
         self._optimiser.zero_grad()
-        loss = loss_of(self.network, self._batch(), width, chance, self.plan.own)
+        loss = loss_of(self.network, self._batch(), width, chance, self.plan.own, among=self._among)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._weights.values(), 1.0)
         self._optimiser.step()

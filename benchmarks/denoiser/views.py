@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from benchmarks.denoiser.network import DELETE, MASK, CanvasLora
+from benchmarks.denoiser.network import DELETE, MASK, Among, CanvasLora
 
 _DELETED = 2  # rows after the end that count in a view, as one token together
 _LIKELY = 32  # tokens of the network's own chances that are learned
@@ -67,11 +67,18 @@ def _view(gap: Gap, hidden: set[int], width: int) -> View:
 
 
 def loss_of(
-    network: CanvasLora, gaps: Sequence[Gap], width: int, chance: random.Random, own: float = 0.5
+    network: CanvasLora,
+    gaps: Sequence[Gap],
+    width: int,
+    chance: random.Random,
+    own: float = 0.5,
+    *,
+    among: Among | None = None,
 ) -> Tensor:
     """Return the mean loss of the four views of each of `gaps`, whose prompts have as many tokens.
 
     own: the share of the loss that the network's own chances are, where it has read the true text up to there.
+    among: the tokens that count, those of all goals at least; the whole vocabulary if None.
     """
     longest = max(len(gap.text) for gap in gaps)
     texts = [[*gap.prompt, *gap.text, *gap.text[-1:] * (longest - len(gap.text))] for gap in gaps]
@@ -95,15 +102,18 @@ def loss_of(
                 weights.append(1 / len(after) if goal == DELETE else 1.0)
                 # The token before the goal gives the network's own chances of it.
                 teachers.append(number * len(texts[0]) + start + view.known + row if goal != DELETE else -1)
-    scores = network.scores(states.flatten(0, 1)[rows]).log_softmax(1)
-    wanted = torch.tensor([goal if goal != DELETE else scores.shape[1] - 1 for goal in goals])
+    scores = network.scores(states.flatten(0, 1)[rows], among).log_softmax(1)
+    wanted = torch.tensor(goals)
+    if among is not None:
+        wanted = torch.searchsorted(among.tokens, wanted)
+    wanted[torch.tensor(goals) == DELETE] = scores.shape[1] - 1
     losses, weight = -scores.gather(1, wanted[:, None])[:, 0], torch.tensor(weights)
     if own:
         taught = [row for row, teacher in enumerate(teachers) if teacher >= 0]
         with torch.no_grad():
             theirs = read.states.flatten(0, 1)[[teachers[row] for row in taught]]
             chances, likely = (
-                network.scores(theirs)[:, :-1].softmax(1).topk(min(_LIKELY, scores.shape[1] - 1))
+                network.scores(theirs, among)[:, :-1].softmax(1).topk(min(_LIKELY, scores.shape[1] - 1))
             )
         learned = -(chances / chances.sum(1, keepdim=True) * scores[taught].gather(1, likely)).sum(1)
         losses = losses.index_put((torch.tensor(taught),), (1 - own) * losses[taught] + own * learned)

@@ -59,7 +59,7 @@ class Pace:
     def __init__(self, checkpoint: str = "") -> None:
         self._checkpoint = checkpoint
         self._took: deque[float] = deque(maxlen=_FILLS)
-        self._why = ""
+        self._why, self._off = "", ""
 
     def after(self, event: Draft | Fill, priority: Priority) -> Status:
         """Return the status of the engine after the last `event` of an answer, which is noted if it is a Fill."""
@@ -75,9 +75,8 @@ class Pace:
         """
         if priority != "ghost" or len(fill.text.splitlines()) > 1:
             return
-        off = fill.refusal if fill.refusal.startswith(OFF) else ""
-        self._add(math.inf if off else fill.milliseconds / 1000)
-        self._why = off or self._why
+        self._off = fill.refusal if fill.refusal.startswith(OFF) else ""
+        self._add(math.inf if self._off else fill.milliseconds / 1000)
 
     def gave_up(self, seconds: float, priority: Priority) -> None:
         """Note that a request ended without a Fill after so many `seconds`, since the user typed on.
@@ -90,17 +89,24 @@ class Pace:
     def forget(self) -> None:
         """Forget the times, which were those of a busier machine."""
         self._took.clear()
-        self._why = ""
+        self._why, self._off = "", ""
 
     def _add(self, seconds: float) -> None:
         self._took.append(seconds)
         # Found here, because it reads files, and a status is made for each Draft.
-        self._why = self._advice() if self.usual > FAST_ENOUGH else ""
+        self._why = self._off or (self._advice() if self.usual > FAST_ENOUGH else "")
 
     @property
     def usual(self) -> float:
-        """The median of the seconds that they took; 0 while they are few."""
+        """The median of the seconds that they took; 0 while they are few, infinite while ghost text is off."""
+        if self._off:
+            return math.inf
         return median_low(self._took) if len(self._took) >= _FEW else 0.0
+
+    @property
+    def off(self) -> str:
+        """Return why ghost text is off, as a clause that follows the checkpoint's name; empty if it is not off."""
+        return self._off.removeprefix(OFF).partition(";")[0].strip()
 
     @property
     def state(self) -> State:

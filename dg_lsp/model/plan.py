@@ -112,7 +112,7 @@ def why_off(request: Infill, model: Checkpoint) -> str:
     if least <= request.deadline:
         return ""
     return (
-        f"{OFF} {least:.1f} s, and ghostDeadline leaves {request.deadline:.1f} s; ask for it "
+        f"{OFF} here the shortest takes {least:.1f} s, and ghostDeadline leaves {request.deadline:.1f} s; ask for it "
         "by its command, raise ghostDeadline, or take a smaller checkpoint"
     )
 

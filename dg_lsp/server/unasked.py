@@ -5,15 +5,14 @@ It runs on the event loop, and starts no engine before one is needed.
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from dg_lsp.checkpoints import FAST_ENOUGH, is_busy
+from dg_lsp.checkpoints import FAST_ENOUGH, cores_are_held
 from dg_lsp.engine.choice import Smaller, smaller_than
-from dg_lsp.engine.client import at_least, duration
+from dg_lsp.engine.client import duration
 from dg_lsp.engine.resident import Fallback, ResidentEngine
 from dg_lsp.engine.team import load
 from dg_lsp.filling.engine import Engine, EngineError
@@ -25,7 +24,6 @@ from dg_lsp.settings import Settings
 _CLEARLY, _HARDLY = 0.6, 1.3
 # Seconds from one change to the next, at least: twice as many after each, up to the most.
 _FIRST, _MOST = 30.0, 3600.0
-_CROWDED = 1.5  # times the cores that want to run on a machine where an engine is not alone
 _log = logging.getLogger("dg_lsp.server")
 
 
@@ -39,14 +37,6 @@ def is_to_change(usual: float, smaller: Smaller | None) -> bool:
         return usual > FAST_ENOUGH
     expected = usual * smaller.larger / smaller.seconds
     return 0 < expected <= max(_CLEARLY * FAST_ENOUGH, _HARDLY * smaller.larger)
-
-
-def cores_are_held() -> bool:
-    """Return whether so much has run in the last minute that an engine, which may use all cores, was not alone."""
-    try:
-        return os.getloadavg()[0] >= _CROWDED * (os.cpu_count() or 1)
-    except OSError:
-        return False
 
 
 class Unasked:
@@ -67,7 +57,7 @@ class Unasked:
         self._engine: ResidentEngine | None = None
         self._smaller: Smaller | None = None
         self._loaded = False
-        self._took, self._held = 0.0, False
+        self._took, self._off, self._held = 0.0, "", False
         self._why_not = ""
         self._changing: asyncio.Task[None] | None = None
         self._closing = set[asyncio.Task[None]]()
@@ -113,9 +103,9 @@ class Unasked:
         smaller = self._smaller
         if smaller is None or not (self._engine or (self._why_not and engine.pace.usual > FAST_ENOUGH)):
             return ""
-        took = self._took if self._engine else engine.pace.usual
-        why = f"with {used} it usually {duration(took)} ({smaller.larger:.1f} s alone)"
-        if self._held or is_busy(at_least(took), smaller.larger):
+        took, off = (self._took, self._off) if self._engine else (engine.pace.usual, engine.pace.off)
+        why = f"with {used} " + (off or f"it usually {duration(took)} ({smaller.larger:.1f} s alone)")
+        if self._held:
             why += ", because other programs hold the cores"
         if self._engine is None:
             return f"{used} writes ghost text: {why}; {smaller.name} would be quicker, but {self._why_not}"
@@ -148,7 +138,7 @@ class Unasked:
                 self._tell(status)
             return
         self._smaller = await asyncio.to_thread(smaller_than, settings)
-        self._took, self._held = used.pace.usual, cores_are_held()
+        self._took, self._off, self._held = used.pace.usual, used.pace.off, cores_are_held()
         self._why_not = self._smaller.too_large if self._smaller else ""
         if self._smaller is None or self._why_not:
             self._not_before = self._clock() + _FIRST

@@ -133,30 +133,34 @@ def test_text_of_several_lines_makes_no_engine_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "fetched", "said"),
+    ("checkpoint", "fetched", "load", "said"),
     [
-        ("coder", {"coder": 1.4, "coder-0.5b": 0.4}, "; take coder-0.5b, which is here and takes 0.4 s"),
-        ("coder", {"coder": 1.4, "small": 0.5}, "; take small, which is here and takes 0.5 s"),
+        ("coder", {"coder": 1.4, "coder-0.5b": 0.4}, 2.9, "; take coder-0.5b, which is here and takes 0.4 s"),
+        ("coder", {"coder": 1.4, "small": 0.5}, 0.0, "; take small, which is here and takes 0.5 s"),
         (
             "coder",
-            {"coder": 0.9, "coder-0.5b": 0.4},
-            "coder alone takes 0.9 s, so other programs keep this machine busy",
+            {"coder": 1.4, "coder-0.5b": 0.4},
+            3.0,
+            "coder alone takes 1.4 s, so other programs keep this machine busy",
         ),
-        ("coder", {"coder": 1.4}, "fetch a smaller checkpoint (dg-lsp fetch coder-0.5b)"),
-        ("coder-0.5b", {"coder-0.5b": 1.4, "small": 1.5}, "set the effort or prefixBytes lower"),
-        ("small", {"small": 1.4}, "set the effort or prefixBytes lower"),
-        ("embedded", {}, "set the effort or prefixBytes lower"),
-        ("", {"coder": 1.0}, "set the effort or prefixBytes lower"),
+        ("coder", {"coder": 1.4}, 0.0, "fetch a smaller checkpoint (dg-lsp fetch coder-0.5b)"),
+        ("coder-0.5b", {"coder-0.5b": 1.4, "small": 1.5}, 0.0, "set the effort or prefixBytes lower"),
+        ("small", {"small": 1.4}, 0.0, "set the effort or prefixBytes lower"),
+        ("embedded", {}, 3.0, "set the effort or prefixBytes lower"),
+        ("", {"coder": 1.0}, 3.0, "set the effort or prefixBytes lower"),
     ],
 )
 def test_a_slow_engine_names_the_next_smaller_checkpoint_that_is_here(
     checkpoint: str,
     fetched: dict[str, float],
+    load: float,
     said: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dg_lsp.checkpoints.data_folder", lambda: tmp_path)
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     for name, seconds in fetched.items():
         (tmp_path / name).mkdir()
         note_measured(name, Measured(seconds, 0))
@@ -165,16 +169,21 @@ def test_a_slow_engine_names_the_next_smaller_checkpoint_that_is_here(
         pace.note(Fill("x", milliseconds=2500), "ghost")
     assert said in pace.why
     assert "embedded" not in pace.why
+    assert ("other programs" in pace.why) is ("other programs" in said)
 
 
 def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:
-    pace, why = Pace(), f"{OFF} 3.0 s"
+    pace, why = Pace(), f"{OFF} here the shortest takes 3.0 s; ask for it"
     pace.note(Fill("", refusal=why), "ahead")
     assert (pace.state, pace.why) == ("ready", "")
     pace.note(Fill("", refusal=why), "ghost")
-    assert (pace.state, pace.why) == ("slow", why)
+    assert (pace.state, pace.why, pace.usual) == ("slow", why, math.inf)
+    assert pace.off == "here the shortest takes 3.0 s"
+    # The keys that end a request say nothing else.
+    pace.gave_up(0.5, "ghost")
+    assert pace.why == why
     pace.note(Fill("", refusal="the model left the gap empty"), "ghost")
-    assert (pace.state, pace.why) == ("ready", "")
+    assert (pace.state, pace.why, pace.off, pace.usual) == ("ready", "", "", 0.0)
 
 
 def test_a_slow_engine_says_so_and_how_to_fix_it() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dg_lsp.checkpoints import CODER, CODER_LITTLE, SMALL, Measured, note_measured, pick
+from dg_lsp.checkpoints import CODER, CODER_LITTLE, SMALL, Measured, cores_are_held, note_measured, pick
 from dg_lsp.engine import memory
 from dg_lsp.engine.choice import Smaller, smaller_than
 from dg_lsp.engine.client import Pace
@@ -18,7 +18,7 @@ from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.filling.engine import EngineError
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.gaps.find import find_gap
-from dg_lsp.messages import Draft, Fill, Infill, Status
+from dg_lsp.messages import OFF, Draft, Fill, Infill, Status
 from dg_lsp.server import unasked
 from dg_lsp.server.session import Session
 from dg_lsp.server.settings import Sources
@@ -29,7 +29,6 @@ from tests.server.editor import Editor
 from tests.waiting import until
 
 URI = "file:///w/shop.py"
-CORES_ARE_HELD = unasked.cores_are_held
 LITTLE = Smaller(CODER_LITTLE, 0.7, 1.5, "")
 
 
@@ -216,8 +215,8 @@ def test_the_old_model_answers_until_the_new_one_is_loaded_and_then_only_what_is
         await window.fill(asked=True)
         assert window.counts == (8, 3)
         assert window.session.choice == (
-            "coder-0.5b writes ghost text now: with coder it usually takes 3.0 s (1.5 s alone), because other "
-            "programs hold the cores; coder fills what you ask for"
+            "coder-0.5b writes ghost text now: with coder it usually takes 3.0 s (1.5 s alone); coder fills what "
+            "you ask for"
         )
         offer = window.session.offers.shown(URI)
         assert offer is not None and (await window.session.status()) == Status(
@@ -265,13 +264,31 @@ def test_text_that_the_user_does_not_wait_for_is_too_late_too() -> None:
     asyncio.run(work())
 
 
+def test_ghost_text_that_is_off_is_too_late_at_once_and_its_own_reason_is_said() -> None:
+    async def work() -> None:
+        window = Window()
+        await window.fill(asked=True)
+        why = f"{OFF} here the shortest takes 3.1 s, and ghostDeadline leaves 2.0 s; take another model"
+        window.opened[CODER].pace.note(Fill("", refusal=why), "ghost")
+        assert window.opened[CODER].pace.usual == math.inf
+        window.session.unasked.noted(window.opened[CODER], Settings(checkpoint=CODER))
+        await window.settled()
+        assert window.session.unasked.writes
+        assert window.session.choice == (
+            "coder-0.5b writes ghost text now: with coder here the shortest takes 3.1 s, and ghostDeadline leaves "
+            "2.0 s; coder fills what you ask for"
+        )
+
+    asyncio.run(work())
+
+
 @pytest.mark.parametrize(("load", "held"), [(2.0, False), (3.0, True)])
 def test_other_programs_are_named_where_more_wants_to_run_than_an_engine_could_use(
     load: float, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr(unasked, "cores_are_held", CORES_ARE_HELD)
+    monkeypatch.setattr(unasked, "cores_are_held", cores_are_held)
 
     async def work() -> None:
         window = Window()
@@ -348,8 +365,8 @@ def test_one_that_cannot_be_loaded_or_does_not_fit_is_said_and_the_other_goes_on
         await tight.fill(times=3)
         assert [*tight.opened] == [CODER]
         assert tight.session.choice == (
-            "coder writes ghost text: with coder it usually takes 3.0 s (1.5 s alone), because other programs hold the "
-            "cores; coder-0.5b would be quicker, but needs 5.0 GB of memory, of which 4.0 GB are free"
+            "coder writes ghost text: with coder it usually takes 3.0 s (1.5 s alone); coder-0.5b would be "
+            "quicker, but needs 5.0 GB of memory, of which 4.0 GB are free"
         )
 
     asyncio.run(work())
