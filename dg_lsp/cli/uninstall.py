@@ -17,6 +17,7 @@ from dg_lsp.cli.waiting import Waiting
 from dg_lsp.engine.resident import stop_at
 from dg_lsp.engine.runtime import LOADING, is_of_engine, runtime_directory, sockets
 from dg_lsp.filling.engine import EngineError
+from dg_lsp.model.manifest import kept_matrices_of
 from dg_lsp.processes import find_program
 from dg_lsp.server import counts
 from dg_lsp.settings import UsageError
@@ -78,6 +79,8 @@ def _checkpoint(name: str) -> Iterator[Kept]:
         raise UsageError(f"{name} is none of {', '.join(OFFERED)}{similar_to(name)}")
     if not folder_of(name).is_dir():
         raise UsageError(f"the checkpoint {name} is not here; dg-lsp uninstall lists what is")
+    if made := [path for file in folder_of(name).glob("*.gguf") for path in kept_matrices_of(file)]:
+        yield Kept("its matrices as this processor reads them", made[0].parent, tuple(made))
     yield Kept(f"the checkpoint {name}", folder_of(name))
 
 

@@ -122,6 +122,21 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def matrices_file(source: Path, made: str) -> Path:
+    """Return the file that keeps the matrices of the file `source` as they are `made`; it need not exist."""
+    return cache_folder() / "matrices" / f"{_digest(str(source.resolve()))}-{_digest(made)}.safetensors"
+
+
+def kept_matrices_of(source: Path) -> list[Path]:
+    """Return the files that keep matrices of the file `source`, however they were made."""
+    file = matrices_file(source, "")
+    return sorted(file.parent.glob(f"{file.name.partition('-')[0]}-*.safetensors"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def record_file() -> Path:
     """Return the path of the hashes that were found on this machine; it need not exist."""
     return cache_folder() / "verified.json"

@@ -7,6 +7,7 @@ import pytest
 
 from dg_lsp.cli import plugins
 from dg_lsp.cli.main import main
+from dg_lsp.model.manifest import matrices_file
 
 
 @pytest.fixture
@@ -58,10 +59,20 @@ def test_with_yes_all_of_it_goes_and_nothing_else(home: Path, capsys: pytest.Cap
     assert "has written nothing" in capsys.readouterr().out
 
 
-def test_one_checkpoint_goes_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_checkpoint_goes_alone_with_all_that_was_made_of_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("coder", "small"):
+        for made in ("in 4 bits", "in 8 bits"):
+            kept = matrices_file(home / f"share/dg-lsp/{name}/net.gguf", made)
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_bytes(name.encode())
     before = files(home)
     assert main(["uninstall", "coder", "--yes"]) == 0
-    assert before - files(home) == {"share/dg-lsp/coder/net.gguf"}
+    assert "its matrices" in capsys.readouterr().out
+    gone = before - files(home)
+    assert "share/dg-lsp/coder/net.gguf" in gone and len(gone) == 3
+    assert [path.read_bytes() for path in (home / "cache/dg-lsp/matrices").iterdir()] == [b"small"] * 2
     assert main(["uninstall", "coder"]) == 2
     assert "the checkpoint coder is not here" in capsys.readouterr().err
 

@@ -5,7 +5,6 @@ which file it was made of and for which torch and processor, and its header how 
 """
 
 import ctypes
-import hashlib
 import json
 import logging
 import os
@@ -21,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from dg_lsp.files.writing import make_whole
-from dg_lsp.model.manifest import record_file
+from dg_lsp.model.manifest import kept_matrices_of, matrices_file
 from dg_lsp.model.networks.eight import Eight, multiplies_bytes
 from dg_lsp.model.networks.quanta import Format
 from dg_lsp.model.networks.stacks import Packed
@@ -70,7 +69,9 @@ def keep_matrices(source: Path, bits: int, matrices: Mapping[str, Matrix]) -> No
         if shutil.disk_usage(path.parent).free < _SPARE * size:
             _log.warning("%s has too little space to keep %s as it is computed with", path.parent, source)
             return
-        _forget(path)
+        # A gigabyte each: those of the file before it changed, or in other bits, are not kept beside.
+        for old in kept_matrices_of(source):
+            old.unlink()
         orders = {name: json.dumps(order) for name, (order, _) in parts.items()}
         make_whole(path, lambda part: _write(part, tensors, orders))
     except OSError as error:
@@ -89,19 +90,9 @@ def are_same(one: Matrix, other: Matrix) -> bool:
 
 def _file_of(source: Path, bits: int) -> Path:
     """Return the file for the matrices of `source` in `bits`; what it depends on is in its name."""
-    real = source.resolve()
-    stat = real.stat()
-    what = f"{real} {bits}"
-    made = f"{_FORMAT} {stat.st_size} {stat.st_mtime_ns} {torch.__version__} {multiplies_bytes()}"
-    capability = torch.backends.cpu.get_cpu_capability()
-    name = "-".join(hashlib.sha256(text.encode()).hexdigest()[:16] for text in (what, made + capability))
-    return record_file().parent / "matrices" / f"{name}.safetensors"
-
-
-def _forget(path: Path) -> None:
-    """Remove what was made of the same file before it changed."""
-    for old in path.parent.glob(f"{path.name.partition('-')[0]}-*.safetensors"):
-        old.unlink(missing_ok=True)
+    stat = source.stat()
+    about = (_FORMAT, bits, stat.st_size, stat.st_mtime_ns, torch.__version__, multiplies_bytes())
+    return matrices_file(source, f"{about} {torch.backends.cpu.get_cpu_capability()}")
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
