@@ -226,7 +226,7 @@ def check_memory(_: Settings) -> Finding:
 
 def check_grammars(_: Settings) -> Finding:
     """Check that every grammar and its query compile."""
-    from dg_lsp.source.language import known_languages, load_language, plain_languages
+    from dg_lsp.source.language import containers, known_languages, load_language, plain_languages
 
     names, plain = known_languages(), plain_languages()
     for language in map(load_language, (*names, *plain)):
@@ -234,7 +234,8 @@ def check_grammars(_: Settings) -> Finding:
             language.parse(b"\n")
     if not names:
         return Finding("grammars", "fail", "there is no grammar at all", _REINSTALL)
-    return Finding("grammars", "ok", f"{', '.join(names)}; lines and blocks only: {', '.join(plain)}")
+    lines, code = f"lines and blocks only: {', '.join(plain)}", f"only the code in: {', '.join(containers())}"
+    return Finding("grammars", "ok", f"{', '.join(names)}; {lines}; {code}")
 
 
 def check_checkpoint(settings: Settings, large: int | None = None) -> Finding:

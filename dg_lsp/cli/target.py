@@ -12,11 +12,11 @@ from pathlib import Path
 from dg_lsp.files.ignored import ignored
 from dg_lsp.files.writing import check_free, kept_of, replace_text, why_unwritten
 from dg_lsp.filling.project import excluding_path
-from dg_lsp.gaps import Edit, Gap, find_gap, find_named
+from dg_lsp.gaps import Edit, Gap, code_with, find_gap, find_named
 from dg_lsp.messages import Wanted
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.source.document import Document, read_document
-from dg_lsp.source.fences import fenced
+from dg_lsp.source.injections import injected
 from dg_lsp.source.language import language_of
 
 # A name may hold `::` as well as a path may: the path ends at the first one after a suffix, else at the last one.
@@ -58,15 +58,16 @@ def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] =
     if target.name:
         if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
-        return document, find_named(document, target.name, kind)
-    part, cursor = fenced(document, cursor_of(target, document))
+        code = code_with(document, target.name, kind)
+        return code, find_named(code, target.name, kind)
+    part, cursor = injected(document, cursor_of(target, document))
     return part, find_gap(part, cursor, kind)
 
 
 def in_file(path: Path, part: Document, edit: Edit) -> tuple[Document, Edit]:
     """Return the document of the whole file at `path`, and `edit`, which is of `part`, moved to it.
 
-    Example: a line of a code fence begins at another byte of the Markdown file than of the fence's document.
+    Example: a line of a code fence begins at another byte of the Markdown file than of the document of its code.
 
     Raises:
         UsageError: the file has changed since `part` was read.

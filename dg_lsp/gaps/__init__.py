@@ -4,6 +4,7 @@ from dg_lsp.gaps.body import step_near
 from dg_lsp.gaps.find import (
     Gap,
     NoGap,
+    code_with,
     find_function,
     find_gap,
     find_gaps,
@@ -23,6 +24,7 @@ __all__ = [
     "Gap",
     "NoGap",
     "apply_edit",
+    "code_with",
     "endings",
     "find_function",
     "find_gap",

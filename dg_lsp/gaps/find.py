@@ -20,6 +20,7 @@ from dg_lsp.source.bodies import KIND_OF, OWNER_OF, Body
 from dg_lsp.source.brackets import lacks_end
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import splits_character
+from dg_lsp.source.injections import codes_of
 from dg_lsp.source.items import FARTHEST, top_level_item
 from dg_lsp.source.language import load_language
 from dg_lsp.source.lexer import Span, indentation, leading, line_end, line_start
@@ -178,6 +179,19 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
     near = list(dict.fromkeys(near))[:5] or known[:5]
     hint = f"close to it are {', '.join(near)}" if near else "it has none at all"
     raise NoGap(f"the file has no function {qualname}; {hint}")
+
+
+def code_with(document: Document, qualname: str, kind: Wanted | None = None) -> Document:
+    """Return the text that has the function `qualname`, `document` or code in it; raise NoGap as `find_named` does."""
+    codes, why = [*codes_of(document)] or [document], list[NoGap]()
+    for code in codes:
+        try:
+            find_named(code, qualname, kind)
+        except NoGap as error:
+            why.append(error)
+        else:
+            return code
+    raise why[0]
 
 
 def choose_kind(analysis: Analysis) -> Kind:

@@ -5,8 +5,8 @@ from dg_lsp.messages import Kind, Wanted
 from dg_lsp.reasons import NoGap
 from dg_lsp.source.brackets import State, state_from
 from dg_lsp.source.document import Document
-from dg_lsp.source.fences import MARKDOWN
-from dg_lsp.source.language import Language
+from dg_lsp.source.injections import outside
+from dg_lsp.source.language import Language, containers
 from dg_lsp.source.lexer import Line, indentation, leading, line_at, line_start, width
 
 # Bytes before a cursor that are read for what is open there.
@@ -17,8 +17,8 @@ _LONGEST = 1_000  # bytes of a line that opens a block
 
 def plain_gap(language: Language, document: Document, offset: int, kind: Wanted | None) -> Gap:
     """Return the gap at `offset`: an open comment or string, an empty block, else the rest of the line; or NoGap."""
-    if language.name == MARKDOWN:
-        raise NoGap("of a Markdown file only the code fences are filled")
+    if language.name in containers():
+        raise NoGap(outside(language.name))
     data, line = document.data, line_at(document.data, offset)
     state = open_at(language, data, offset)
     block = None if state.comment or state.string else _block(language, data, offset, line)

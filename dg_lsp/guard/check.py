@@ -62,9 +62,18 @@ def faults_of_edit(document: Document, gap: Gap, edit: Edit) -> tuple[Fault, ...
     if any(splits_character(document.data, at) for at in (edit.start, edit.end)):
         return (fault_at(to_bytes(edit.text), 0, 0, "half a character"),)
     site, fill = site_of_edit(document, gap, edit)
+    if _ends_its_code(document, edit):
+        return _whole(fill, "what ends the code in this file")
     if flaw := flaw_of_conditions(site.language, site.before, fill, site.after):
         return _whole(fill, flaw)
     return _faults(site, fill)
+
+
+def _ends_its_code(document: Document, edit: Edit) -> bool:
+    """Return whether `document`, if it is code in a file of another language, would end in the lines of `edit`."""
+    start, end = line_start(document.data, edit.start), line_end(document.data, edit.end)
+    lines = document.data[start : edit.start] + to_bytes(edit.text) + document.data[edit.end : end]
+    return any(ends.search(lines) for ends in document.ends)
 
 
 @bounded

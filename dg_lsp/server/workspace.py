@@ -16,7 +16,7 @@ from dg_lsp.server.refusals import Refusals, no_file
 from dg_lsp.server.settings import is_stricter, silence
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document, DocumentError, OnDisk, read_document
-from dg_lsp.source.fences import fenced
+from dg_lsp.source.injections import injected
 from dg_lsp.source.language import knows
 from dg_lsp.source.magics import without_magics
 
@@ -77,8 +77,12 @@ class Workspace:
         return replace(document, macros=macros) if macros else document
 
     def part(self, document: Document, offset: int) -> tuple[Document, int]:
-        """Return the code fence of a Markdown file around `offset`, and the offset in it; other files as they are."""
-        found = fenced(document, offset)
+        """Return the code around `offset` in a file of another language, and the offset in it; other files as they are.
+
+        Raises:
+            NoGap: nothing is filled there.
+        """
+        found = injected(document, offset)
         if found[0] is not document:
             self.permit(document.uri, found[0].language)
         return found

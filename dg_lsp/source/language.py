@@ -21,7 +21,7 @@ from dg_lsp.reasons import Unreadable
 from dg_lsp.source.macros import Macros, blanked, read_macros, with_names
 from dg_lsp.source.recovery import is_endless, parse, parse_until_broken
 from dg_lsp.source.scanners import Scanner, check_depth, with_short_names
-from dg_lsp.source.words import Plain, Quotes, Words, read_facts
+from dg_lsp.source.words import Injections, Plain, Quotes, Words, read_facts
 
 Log = Callable[[str], None]
 # A name as all languages write it.
@@ -328,8 +328,14 @@ def known_languages() -> tuple[str, ...]:
 
 @cache
 def plain_languages() -> tuple[str, ...]:
-    """The names of the plain languages."""
-    return tuple(name for name in _names() if _facts(name)["style"] == "plain")
+    """The names of the plain languages, without `containers`."""
+    return tuple(n for n in _names() if _facts(n)["style"] == "plain" and n not in containers())
+
+
+@cache
+def containers() -> tuple[str, ...]:
+    """The names of the languages that are filled only in the code that they hold, such as Markdown."""
+    return tuple(n for n in _names() if (found := injections_of(n)) and found.rest != n)
 
 
 def language_ids() -> tuple[str, ...]:
@@ -339,12 +345,20 @@ def language_ids() -> tuple[str, ...]:
 
 def is_plain(language: str) -> bool:
     """Return whether `language`, by its own name or an editor's, is a plain one."""
-    return _folders().get(language) in plain_languages()
+    return _folders().get(language) in {*plain_languages(), *containers()}
 
 
 def knows(language: str) -> bool:
     """Return whether `language`, by its own name or an editor's, has a folder."""
     return language in _folders()
+
+
+@cache
+def injections_of(language: str) -> Injections | None:
+    """Return where files of `language` hold code in other languages; None if they hold none. Nothing is compiled."""
+    folder = _folders().get(language)
+    facts = _facts(folder).get("injections") if folder else None
+    return read_facts(Injections, facts) if facts else None
 
 
 def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) -> tree_sitter.QueryCursor:

@@ -129,6 +129,22 @@ class Plain:
         return not self.tags.pattern.startswith(b"(?!)")
 
 
+@dataclass(frozen=True, slots=True)
+class Injections:
+    """Where files hold code in other languages, and what they are called and filled in, in words for a reason.
+
+    fences: in the fences of Markdown. elements: between the tags of these elements, in this language if they name none.
+    front: between lines of `---` at the beginning, in this language. rest: the language in which all else is filled.
+    """
+
+    title: str
+    filled: str = ""
+    fences: bool = False
+    elements: Mapping[bytes, str] = field(default_factory=dict)
+    front: str = ""
+    rest: str = ""
+
+
 def read_facts(record: Callable[..., Record], facts: Mapping[str, Any]) -> Record:
     """The table `facts` as a `record`: texts as bytes, patterns compiled; what the table leaves out has its default."""
     kinds = get_type_hints(record)

@@ -358,6 +358,20 @@ def test_a_code_fence_of_markdown_is_filled_where_it_is(monkeypatch, capsys, tmp
     assert "only the code fences are filled" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["::area", "::Shape.area", ":8"])
+def test_a_body_in_a_script_is_filled_where_it_is_by_name_or_line(monkeypatch, capsys, tmp_path, place):
+    text = "<style>\np { margin: 0 }\n</style>\n<p>ä</p>\n<script lang='ts'>\nclass Shape {\n  area() {\n  }\n}\n</script>\n"
+    text = text if "Shape" in place else text.replace("class Shape {\n  area", "{\n  function area")
+    file = tmp_path / "Shape.vue"
+    file.write_text(text)
+    installed = install(monkeypatch, "return 1")
+    assert main(["fill", f"{file}{place}", "--write"]) == 0
+    assert installed.requests[0].language == "typescript"
+    assert file.read_text() == text.replace("{\n  }", "{\n    return 1\n  }")
+    assert main(["fill", f"{file}::volume"]) == 2
+    assert "no function volume" in capsys.readouterr().err
+
+
 def test_write_refuses_a_file_that_changed_meanwhile(monkeypatch, capsys, file):
     def answer(request):
         file.write_text(SOURCE + "# typed meanwhile\n")

@@ -263,7 +263,7 @@ def test_no_fill_leaves_anything_open_or_closes_what_is_not_open(language: str, 
 
 
 def test_every_language_has_places_and_fills() -> None:
-    assert set(PLACES) == set(LOOSE) == set(known_languages()) | set(plain_languages()) - {"markdown"}
+    assert set(PLACES) == set(LOOSE) == set(known_languages()) | set(plain_languages())
 
 
 @pytest.mark.parametrize("language", ["tsx", "javascript"])

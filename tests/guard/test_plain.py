@@ -17,7 +17,6 @@ from dg_lsp.guard.site import Site
 from dg_lsp.messages import Kind
 from dg_lsp.reasons import Unreadable
 from dg_lsp.source.document import Document
-from dg_lsp.source.fences import fenced
 from dg_lsp.source.language import (
     has_language,
     language_ids,
@@ -74,7 +73,7 @@ def test_true_lines_are_offered_and_few_wrong_ones_break_a_file(path: Path) -> N
 
 
 def test_a_sample_is_there_for_every_plain_language() -> None:
-    assert {language_of(path) for path in SAMPLES} == set(plain_languages()) - {"markdown"}
+    assert {language_of(path) for path in SAMPLES} == set(plain_languages())
 
 
 @pytest.mark.parametrize(
@@ -150,30 +149,6 @@ def test_what_needs_a_tree_finds_nothing_where_there_is_no_grammar() -> None:
     assert language.keywords == ()
     with pytest.raises(Unreadable):
         language.parse(b"SELECT 1;\n")
-
-
-FENCES = "# Use\r\n\n```py\nx = [\n```\n\n  ~~~ sh\n  echo a\n\n```\nb\n"
-
-
-def test_the_code_of_a_fence_keeps_its_lines_and_columns() -> None:
-    document = Document("file:///w/README.md", "markdown", 1, FENCES.encode())
-    part, offset = fenced(document, FENCES.index("[") + 1)
-    assert (part.language, part.text) == ("python", "# # Use\r\n\n# ```py\nx = [\n")
-    assert part.position(offset) == document.position(FENCES.index("[") + 1)
-    shell, offset = fenced(document, FENCES.index("o a") + 1)
-    assert shell.language == "shell" and shell.data[offset:].startswith(b" a\n\n```\nb\n")
-
-
-@pytest.mark.parametrize("place", ["# Us", "``py", "~~~", "\n  ~"])
-def test_outside_of_a_fence_nothing_is_filled(place: str) -> None:
-    document = Document("file:///w/README.md", "markdown", 1, FENCES.encode())
-    with pytest.raises(NoGap, match="only the code fences"):
-        fenced(document, FENCES.index(place) + 1)
-    with pytest.raises(NoGap, match="only the code fences"):
-        find_gap(document, 0)
-    strange = Document("file:///w/a.md", "markdown", 1, b"```klingon\nx\n```\n")
-    with pytest.raises(NoGap, match="no language that is known here: klingon"):
-        fenced(strange, 11)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,42 @@ def test_the_command_fills_a_fence_at_the_places_of_the_file(wire: Wire) -> None
     assert "only the code fences" in wire.ask("prose", "workspace/executeCommand", prose)["result"]["why"]
 
 
+VUE = '<template>\n  <p>{{ area }}</p>\n</template>\n<script setup lang="ts">\nconst a = ‸\nfunction area() {\n}\n</script>\n'
+
+
+def test_scripts_styles_and_templates_get_ghost_text(wire: Wire) -> None:
+    wire.initialize()
+    assert ghost(wire, "vue", VUE)
+    assert ghost(wire, "svelte", "<script>\n  let a = ‸\n</script>\n")
+    assert ghost(wire, "html", "<script>\nlet a = ‸\n</script>\n<p>\n")
+    assert not ghost(wire, "astro", "---\nlet a\n---\n<p>‸</p>\n")
+    assert wire.logged("in Astro files only the front matter, scripts and styles are filled")
+
+
+def test_a_body_in_a_script_is_filled_by_code_action_position_and_name(wire: Wire) -> None:
+    resolves = {"resolveSupport": {"properties": ["edit"]}, "dataSupport": True}
+    wire.initialize(capabilities={"textDocument": {"codeAction": resolves}})
+    ghost(wire, "vue", VUE)
+    uri, inside = f"{URI}.vue", {"line": 6, "character": 0}
+    params = {
+        "textDocument": {"uri": uri},
+        "range": {"start": inside, "end": inside},
+        "context": {"diagnostics": []},
+    }
+    (action,) = wire.ask("list", "textDocument/codeAction", params)["result"]
+    assert action["title"] == "Fill this function body"
+    edits = [wire.ask("resolve", "codeAction/resolve", action)["result"]["edit"]]
+    for number, place in enumerate(({"position": inside}, {"name": "area"})):
+        arguments = [{"uri": uri, "apply": False, **place}]
+        asked = {"command": "dg-lsp.fill", "arguments": arguments}
+        edits.append(wire.ask(f"fill {number}", "workspace/executeCommand", asked)["result"]["edit"])
+    for edit in edits:
+        ((change,),) = edit["changes"].values()
+        assert change["range"]["start"]["line"] in (5, 6) and change["newText"].strip()
+    wrong = {"command": "dg-lsp.fill", "arguments": [{"uri": uri, "name": "volume"}]}
+    assert "no function volume" in wire.ask("wrong", "workspace/executeCommand", wrong)["result"]["why"]
+
+
 def test_of_prose_in_markdown_nothing_is_sent(wire: Wire) -> None:
     wire.initialize()
     assert not ghost(wire, "markdown", "# Use ‸\n\n```python\nx = 1\n```\n")

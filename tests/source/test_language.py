@@ -17,6 +17,7 @@ from dg_lsp.source.language import (
     CAPTURES,
     UnknownLanguage,
     capture_names,
+    containers,
     known_languages,
     language_of,
     load_language,
@@ -109,7 +110,7 @@ def test_the_language_of_many_files_reads_each_fact_once(monkeypatch: pytest.Mon
     found = [language_of(f"src/file{n}.{suffix}") for n in range(200) for suffix in ("py", "PY", "rs")]
     assert set(found) == {"python", "rust"}
     assert all(language.has_language(name) for name in ("a.py", "b.TSX")) and not language.has_language("c")
-    assert len(read) == len(known_languages()) + len(plain_languages())
+    assert len(read) == len(known_languages()) + len(plain_languages()) + len(containers())
 
 
 def test_an_interrupt_while_a_query_is_compiled_is_no_error_of_the_query() -> None:

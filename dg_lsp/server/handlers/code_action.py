@@ -14,7 +14,7 @@ from dg_lsp.guard import why_confirm, written_lines
 from dg_lsp.messages import BODIES
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
-from dg_lsp.server.handlers.target import FILL, fill_target, gap_of, title_of
+from dg_lsp.server.handlers.target import FILL, code_of, fill_target, gap_of, title_of
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.settings import unlearned
 from dg_lsp.server.snapshot import Snapshot
@@ -49,11 +49,14 @@ async def _list(
     if not any(convert.wants(only, kind) for kind in (ACTION, SELECTION)):
         raise NoGap(f"the client asked for code actions of other kinds: {', '.join(only or ())}")
     start, end = snapshot.offset(params.range.start), snapshot.offset(params.range.end)
+    # Code in a file of another language ends where that code ends.
+    code, first = context.workspace.part(document, start)
+    snapshot, start, end = replace(snapshot, document=code), first, min(end + first - start, len(code.data))
     with within(ASKED):
         if start == end:
-            gaps = await asyncio.to_thread(find_function, document, start)
+            gaps = await asyncio.to_thread(find_function, code, start)
         else:
-            gaps = await asyncio.to_thread(find_selected, document, start, end)
+            gaps = await asyncio.to_thread(find_selected, code, start, end)
     if not gaps:
         raise NoGap("no function is in the selection")
     reasons = [(gap, _refusal(snapshot, gap)) for gap in gaps]
@@ -82,6 +85,7 @@ async def _resolve(snapshot: Snapshot, context: Context, action: types.CodeActio
     if not isinstance(data, dict) or data.get("revision") != document.state:
         return Reply(action, "the document has changed since the code action was listed")
     with within(ASKED):
+        snapshot = await code_of(snapshot, context, data)
         gap = await gap_of(snapshot, data)
         work = fill_target(snapshot, context, gap, {})
         outcome = await context.session.current(document.uri, work)

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from lsprotocol import types
@@ -17,7 +16,7 @@ from dg_lsp.guard import why_confirm
 from dg_lsp.messages import Draft
 from dg_lsp.reasons import OutOfTime
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
-from dg_lsp.server.handlers.target import cursor_of, fill_target, gap_of, settings_of, title_of
+from dg_lsp.server.handlers.target import code_of, cursor_of, fill_target, gap_of, settings_of, title_of
 from dg_lsp.server.rpc.envelope import RequestError
 from dg_lsp.server.session import Superseded
 from dg_lsp.server.snapshot import Snapshot
@@ -65,10 +64,8 @@ async def _fill(snapshot: Snapshot, context: Context, target: Target) -> Reply[R
     can, nobody need confirm it, and `target` does not say otherwise.
     """
     # 1. and 2.
-    with suppress(KeyError, TypeError, ValueError):  # `gap_of` says what is wrong
-        document, _ = context.workspace.part(snapshot.document, cursor_of(snapshot, target) or 0)
-        snapshot = replace(snapshot, document=document)
     with within(ASKED):
+        snapshot = await code_of(snapshot, context, target)
         gap = await gap_of(snapshot, target)
         outcome = await _uninterrupted(snapshot, context, fill_target(snapshot, context, gap, target))
     result = {"applied": False, "edit": None, "why": outcome.why, "fill": asdict(outcome.fill), "confirm": ""}

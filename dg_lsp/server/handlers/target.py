@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dg_lsp.filling.fill import FillOptions, Outcome
-from dg_lsp.gaps import Gap, NoGap, find_gap, find_gaps, find_named, find_span
+from dg_lsp.gaps import Gap, NoGap, code_with, find_gap, find_gaps, find_named, find_span
 from dg_lsp.messages import BODIES, WANTED, Draft
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context
@@ -24,6 +25,27 @@ def title_of(gap: Gap) -> str:
         return "Rewrite the selection"
     count = len(gap.parts)
     return f"Fill the {count} holes in this function" if count > 1 else "Fill the hole in this function"
+
+
+async def code_of(snapshot: Snapshot, context: Context, target: Mapping[str, Any]) -> Snapshot:
+    """Return `snapshot` with the code that `target` means, if its document is a file of another language.
+
+    Raises:
+        NoGap: nothing is filled there.
+    """
+    document = snapshot.document
+    try:
+        cursor = cursor_of(snapshot, target)
+    except (KeyError, TypeError, ValueError):
+        return snapshot  # `gap_of` says what is wrong
+    if cursor is not None:
+        code, _ = context.workspace.part(document, cursor)
+    elif isinstance(name := target.get("name"), str):
+        code = await asyncio.to_thread(code_with, document, name)
+        context.workspace.permit(document.uri, code.language)
+    else:
+        return snapshot
+    return replace(snapshot, document=code)
 
 
 async def gap_of(snapshot: Snapshot, target: Mapping[str, Any]) -> Gap:
