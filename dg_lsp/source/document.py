@@ -83,8 +83,8 @@ class Document:
     """One buffer at one version: UTF-8 bytes as they are (byte order mark and line ends included).
 
     `line_starts`: byte offsets of the lines, which end at LF, CRLF or CR only. `history`: older texts of the same
-    buffer. `macros`: names that the parser reads as blanks. `ends`: what would end this text, if it is code in a file of
-    another language. `state`: what tells this text from a later one of the same
+    buffer. `macros`: names that the parser reads as blanks. `ends`: what would end this text, if it is code in a file
+    of another language. `state`: what tells this text from a later one of the same
     uri: a number that no other text of an open document has, or the file that was read.
     """
 

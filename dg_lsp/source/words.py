@@ -131,7 +131,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Injections:
-    """Where files hold code in other languages, and what they are called and filled in, in words for a reason.
+    """Code in other languages in a file. title, filled: what the file is called, and what of it is filled, in words.
 
     fences: in the fences of Markdown. elements: between the tags of these elements, in this language if they name none.
     front: between lines of `---` at the beginning, in this language. rest: the language in which all else is filled.

@@ -360,7 +360,8 @@ def test_a_code_fence_of_markdown_is_filled_where_it_is(monkeypatch, capsys, tmp
 
 @pytest.mark.parametrize("place", ["::area", "::Shape.area", ":8"])
 def test_a_body_in_a_script_is_filled_where_it_is_by_name_or_line(monkeypatch, capsys, tmp_path, place):
-    text = "<style>\np { margin: 0 }\n</style>\n<p>ä</p>\n<script lang='ts'>\nclass Shape {\n  area() {\n  }\n}\n</script>\n"
+    above = "<style>\np { margin: 0 }\n</style>\n<p>ä</p>\n"
+    text = f"{above}<script lang='ts'>\nclass Shape {{\n  area() {{\n  }}\n}}\n</script>\n"
     text = text if "Shape" in place else text.replace("class Shape {\n  area", "{\n  function area")
     file = tmp_path / "Shape.vue"
     file.write_text(text)

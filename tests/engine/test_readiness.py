@@ -132,44 +132,53 @@ def test_text_of_several_lines_makes_no_engine_slow() -> None:
     assert pace.state == "ready"
 
 
+def slow(checkpoint: str, fetched: dict[str, float], data: Path) -> str:
+    """Return why an engine with `checkpoint` is slow where others were `fetched` and take so many seconds."""
+    for name, seconds in fetched.items():
+        (data / name).mkdir()
+        note_measured(name, Measured(seconds, 0))
+    pace = Pace(checkpoint)
+    for _ in range(3):
+        pace.note(Fill("x", milliseconds=2500), "ghost")
+    return pace.why
+
+
 @pytest.mark.parametrize(
-    ("checkpoint", "fetched", "load", "said"),
+    ("checkpoint", "fetched", "said"),
     [
-        ("coder", {"coder": 1.4, "coder-0.5b": 0.4}, 2.9, "; take coder-0.5b, which is here and takes 0.4 s"),
-        ("coder", {"coder": 1.4, "small": 0.5}, 0.0, "; take small, which is here and takes 0.5 s"),
-        (
-            "coder",
-            {"coder": 1.4, "coder-0.5b": 0.4},
-            3.0,
-            "coder alone takes 1.4 s, so other programs keep this machine busy",
-        ),
-        ("coder", {"coder": 1.4}, 0.0, "fetch a smaller checkpoint (dg-lsp fetch coder-0.5b)"),
-        ("coder-0.5b", {"coder-0.5b": 1.4, "small": 1.5}, 0.0, "set the effort or prefixBytes lower"),
-        ("small", {"small": 1.4}, 0.0, "set the effort or prefixBytes lower"),
-        ("embedded", {}, 3.0, "set the effort or prefixBytes lower"),
-        ("", {"coder": 1.0}, 3.0, "set the effort or prefixBytes lower"),
+        ("coder", {"coder": 1.4, "coder-0.5b": 0.4}, "; take coder-0.5b, which is here and takes 0.4 s"),
+        ("coder", {"coder": 1.4, "small": 0.5}, "; take small, which is here and takes 0.5 s"),
+        ("coder", {"coder": 1.4}, "fetch a smaller checkpoint (dg-lsp fetch coder-0.5b)"),
+        ("coder-0.5b", {"coder-0.5b": 1.4, "small": 1.5}, "set the effort or prefixBytes lower"),
+        ("small", {"small": 1.4}, "set the effort or prefixBytes lower"),
+        ("embedded", {}, "set the effort or prefixBytes lower"),
+        ("", {"coder": 1.0}, "set the effort or prefixBytes lower"),
     ],
 )
 def test_a_slow_engine_names_the_next_smaller_checkpoint_that_is_here(
     checkpoint: str,
     fetched: dict[str, float],
-    load: float,
     said: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dg_lsp.checkpoints.data_folder", lambda: tmp_path)
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    why = slow(checkpoint, fetched, tmp_path)
+    assert said in why and "embedded" not in why and "other programs" not in why
+
+
+@pytest.mark.parametrize(
+    ("alone", "load", "named"), [(1.4, 3.0, True), (1.4, 2.9, False), (0.1, 2.9, False), (2.6, 3.0, False)]
+)
+def test_other_programs_are_named_only_if_they_hold_the_cores(
+    alone: float, load: float, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dg_lsp.checkpoints.data_folder", lambda: tmp_path)
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    for name, seconds in fetched.items():
-        (tmp_path / name).mkdir()
-        note_measured(name, Measured(seconds, 0))
-    pace = Pace(checkpoint)
-    for _ in range(3):
-        pace.note(Fill("x", milliseconds=2500), "ghost")
-    assert said in pace.why
-    assert "embedded" not in pace.why
-    assert ("other programs" in pace.why) is ("other programs" in said)
+    why = slow("coder", {"coder": alone}, tmp_path)
+    assert (f"coder alone takes {alone} s, so other programs keep this machine busy" in why) is named
 
 
 def test_ghost_text_that_is_off_is_said_in_the_status_until_one_comes() -> None:

@@ -82,7 +82,15 @@ def test_the_command_fills_a_fence_at_the_places_of_the_file(wire: Wire) -> None
     assert "only the code fences" in wire.ask("prose", "workspace/executeCommand", prose)["result"]["why"]
 
 
-VUE = '<template>\n  <p>{{ area }}</p>\n</template>\n<script setup lang="ts">\nconst a = ‸\nfunction area() {\n}\n</script>\n'
+VUE = """<template>
+  <p>{{ area }}</p>
+</template>
+<script setup lang="ts">
+const a = ‸
+function area() {
+}
+</script>
+"""
 
 
 def test_scripts_styles_and_templates_get_ghost_text(wire: Wire) -> None:
@@ -107,7 +115,8 @@ def test_a_body_in_a_script_is_filled_by_code_action_position_and_name(wire: Wir
     (action,) = wire.ask("list", "textDocument/codeAction", params)["result"]
     assert action["title"] == "Fill this function body"
     edits = [wire.ask("resolve", "codeAction/resolve", action)["result"]["edit"]]
-    for number, place in enumerate(({"position": inside}, {"name": "area"})):
+    places: list[dict[str, Any]] = [{"position": inside}, {"name": "area"}]
+    for number, place in enumerate(places):
         arguments = [{"uri": uri, "apply": False, **place}]
         asked = {"command": "dg-lsp.fill", "arguments": arguments}
         edits.append(wire.ask(f"fill {number}", "workspace/executeCommand", asked)["result"]["edit"])

@@ -4,6 +4,7 @@ local M = {}
 
 --- The filetypes that dg-lsp knows.
 M.filetypes = {
+  "astro",
   "bash",
   "c",
   "cpp",
@@ -30,10 +31,12 @@ M.filetypes = {
   "sh",
   "shellscript",
   "sql",
+  "svelte",
   "swift",
   "toml",
   "typescript",
   "typescriptreact",
+  "vue",
   "yaml",
   "zsh",
 }
