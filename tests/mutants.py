@@ -238,11 +238,11 @@ MUTANTS = (
     ),
     Mutant(
         5,
-        "brackets and quotes behind the gap may pair otherwise",
+        "brackets and quotes after the gap may pair otherwise",
         "dg_lsp/guard/compare.py",
         "    return sorted(mark for mark in counted if mark[1] < REACH)",
         "    return []",
-        GUARD + "test_the_text_behind_the_gap_is_read_as_before",
+        GUARD + "test_the_text_after_the_gap_is_read_as_before",
     ),
     Mutant(
         5,
@@ -424,8 +424,8 @@ MUTANTS = (
         5,
         "a text that goes on over the end of its gap is kept whole",
         "dg_lsp/model/sources/lines.py",
-        "whole = list(model.ends or (join.end if not join.behind else ()))",
-        "whole = list(join.end if not join.behind else ())[:0]",
+        "whole = list(model.ends or (join.end if not join.after else ()))",
+        "whole = list(join.end if not join.after else ())[:0]",
         "tests/model/test_fim.py::test_a_texts_likelihood_is_that_of_its_tokens_and_of_its_end",
     ),
     Mutant(
@@ -1048,7 +1048,7 @@ MUTANTS = (
     ),
     Mutant(
         5,
-        "what a fill makes of the text behind it is not looked at",
+        "what a fill makes of the text after it is not looked at",
         "dg_lsp/guard/compare.py",
         "span = text.start, max(text.end, text.start + 1, stop)",
         "span = text.start, max(text.end, text.start + 1)",

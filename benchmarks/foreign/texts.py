@@ -85,8 +85,8 @@ _LONG = ["`${a", "<<EOF", '$"{a', '"""', "'''", 'R"(', "<<~A", "${", "#{", "{{",
 def harmful(place: Place, truth: str, rng: random.Random) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each."""
     name, data = place.language.name, place.data
-    behind = data[place.stop :].decode("utf-8", "replace").split("\n")
-    lines = [line.strip() for line in behind[1:] if line.strip()] or ["x"]
+    after = data[place.stop :].decode("utf-8", "replace").split("\n")
+    lines = [line.strip() for line in after[1:] if line.strip()] or ["x"]
     bare = truth.rstrip().rstrip(";,")
     tokens = re.findall(r"\s*(?:\w+|[^\w\s])", truth)
 
@@ -104,7 +104,7 @@ def harmful(place: Place, truth: str, rng: random.Random) -> Iterator[tuple[str,
     )
     yield "statement", one(_STATEMENTS, _BRACES)
     yield "keyword", rng.choice(["", truth + "\n", ""]) + one(_KEYWORDS, _ELSE)
-    yield "rest again", truth + (behind[0] if behind[0].strip() else " " + lines[0])
+    yield "rest again", truth + (after[0] if after[0].strip() else " " + lines[0])
     yield "half", truth[: rng.randrange(1, max(len(truth), 2))]
     yield "next line", rng.choice([lines[0], "\n".join(lines[:2]), truth + "\n" + lines[0]])
     yield (

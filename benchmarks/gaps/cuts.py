@@ -31,10 +31,10 @@ def without_end(truth: Truth, kind: Kind, rng: Random) -> Case | None:
         return None
     stop = function.end
     if truth.language.style == "brace":
-        behind = behind_brace(truth.data, function)
-        if behind is None:
+        after = behind_brace(truth.data, function)
+        if after is None:
             return None
-        stop = behind
+        stop = after
     return Case(truth, cut[0], (Change(cut[1], stop),), cut[1])
 
 

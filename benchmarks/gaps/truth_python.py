@@ -74,8 +74,8 @@ class _Lines:
         opens = self.end(body[0]) if documented else len(data[:line].rstrip())
         own = not data[line:first].strip() and (documented or data.endswith(b":", 0, opens))
         header = data[data.rfind(b"\n", 0, opens) + 1 : opens]
-        behind = data[end : line_of(data, end)[1]]
-        clear = own and b"#" not in header and not data[opens:start].strip() and not behind.strip()
+        after = data[end : line_of(data, end)[1]]
+        clear = own and b"#" not in header and not data[opens:start].strip() and not after.strip()
         clear = clear and re.match(rb"[ \t\n]*#", data[end:]) is None
         outer = self.start(node) if hasattr(node, "lineno") else opens
         place = trimmed(data, kind, (outer, end), (opens if own else first, end))

@@ -161,7 +161,7 @@ def judge(before: Reading, after: Reading, claim: Claim) -> Verdict:
     gone += _missing(before, after, claim.gap)
     # What the old and the new text of the gap end with alike, such as a bracket, may mean something else in each.
     rest = len(before.data) - (end if outside else claim.gap[1])
-    pairs = _behind(before, len(before.data) - rest) != _behind(after, len(after.data) - rest)
+    pairs = _after(before, len(before.data) - rest) != _after(after, len(after.data) - rest)
     return Verdict(False, outside, lost, tuple(gone), pairs)
 
 
@@ -278,7 +278,7 @@ def _missing(before: Reading, after: Reading, gap: Span) -> list[bytes]:
     return [text for text in gone if not any(one.startswith(text) for one in new)]
 
 
-def _behind(reading: Reading, end: int) -> list[tuple[int, int, str]]:
+def _after(reading: Reading, end: int) -> list[tuple[int, int, str]]:
     """The marks that lie wholly after `end`, counted from the end of the file."""
     size = len(reading.data)
     return [(size - a, size - b, kind) for a, b, kind in marks(reading, (end, size)) if a >= end]

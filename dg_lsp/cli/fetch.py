@@ -233,8 +233,8 @@ def line_of(name: str, tell: Callable[[str], None] = lambda _: None) -> Measured
 async def _best(engine: Engine, settings: Settings) -> float:
     """Return the seconds that `line_of` measures; closes `engine`."""
     best, sample = math.inf, (resources.files("dg_lsp.cli") / "line.txt").read_bytes()
-    before, _, behind = sample.partition(b"|")
-    document = Document("sample.py", "python", 0, before + behind)
+    before, _, after = sample.partition(b"|")
+    document = Document("sample.py", "python", 0, before + after)
     gap = find_gap(document, len(before), "arguments")
     try:
         for _ in range(_FILLS):

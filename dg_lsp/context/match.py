@@ -11,7 +11,7 @@ from dg_lsp.source.language import load_language
 from dg_lsp.source.lexer import indentation, line_end, line_start
 
 # Words and signs that are compared on each side of a gap, and those that a text has at most.
-_BEFORE, _BEHIND, _LONGEST = 16, 8, 48
+_BEFORE, _AFTER, _LONGEST = 16, 8, 48
 # Runs of words are looked for from the longest to the shortest; the shortest one in the nearest files only.
 _RUNS, _NEAREST, _LINE = (6, 4, 3, 2, 1), 5, 10
 # So many places are enough to look for no shorter runs, and the most: in this document and in the nearest files, and
@@ -36,7 +36,7 @@ class Place:
     """
 
     before: Rows
-    behind: Rows
+    after: Rows
     half: bytes
     tail: str
     opened: str
@@ -68,21 +68,21 @@ def place_of(document: Document, gap: Gap) -> Place:
     above += blanks.encode()
     before = read_rows(language, above, indentation(above, 0))
     below = gap.parts[-1].insert_after.encode("utf-8") + data[stop : stop + NEAR]
-    behind = read_rows(language, below, indentation(above, len(above)))
-    opened, closed = _opened(before), _closed(behind)
+    after = read_rows(language, below, indentation(above, len(above)))
+    opened, closed = _opened(before), _closed(after)
     line = before.kinds[max(map(before.kinds.rfind, LINE_ENDS)) + 1 :]
     closes = len(opened) - len(closed)
     if closes < -_OPEN or not opened.endswith(_opened_in(line)):
         closes = 0
-    ends = [at for at in map(behind.kinds.find, LINE_ENDS) if at >= 0]
-    tail = behind.words[: min(ends, default=len(behind))]
-    return Place(before, behind, half, tail, opened, min(closes, len(_opened_in(line))), blanks)
+    ends = [at for at in map(after.kinds.find, LINE_ENDS) if at >= 0]
+    tail = after.words[: min(ends, default=len(after))]
+    return Place(before, after, half, tail, opened, min(closes, len(_opened_in(line))), blanks)
 
 
 def matches(place: Place, others: list[Rows]) -> Iterator[Match]:
     """The places with the longest runs of words before the gap: in this document, then in the `others`."""
     words = place.before.words
-    for rows in (place.before, place.behind):
+    for rows in (place.before, place.after):
         for at in _places([rows], words, _RUNS, _OWN):
             away = len(rows) - at[1] if rows is place.before else at[1]
             yield Match(*at, _agreeing(*at, words), 1 / (1 + away / _LINE))
@@ -93,10 +93,10 @@ def matches(place: Place, others: list[Rows]) -> Iterator[Match]:
 
 def texts(place: Place, match: Match) -> Iterator[tuple[str, int, int]]:
     """Yield the texts that follow `match`, up to each possible end, with the entry there and the words that agree."""
-    for stop, behind in _stops(place, match):
+    for stop, after in _stops(place, match):
         text = _text(place, match, stop)
         if text.strip():
-            yield text, stop, behind
+            yield text, stop, after
 
 
 def _places(
@@ -133,10 +133,10 @@ def _stops(place: Place, match: Match) -> Iterator[tuple[int, int]]:
         kind = rows.kinds[at] if at < len(rows) else LEVEL
         closed = len(place.opened) - len(opened)
         if at > match.at and closed == place.closes:
-            behind = common(rows.words[at : at + _BEHIND], place.behind.words[:_BEHIND])
-            wanted = _ends_line(place, kind) if not place.tail else behind or (kind in _STOPS and not count)
+            after = common(rows.words[at : at + _AFTER], place.after.words[:_AFTER])
+            wanted = _ends_line(place, kind) if not place.tail else after or (kind in _STOPS and not count)
             if wanted:
-                yield at, behind
+                yield at, after
                 count += 1
         if kind in LINE_ENDS or count == 3:
             return
@@ -155,7 +155,7 @@ def _ends_line(place: Place, kind: str) -> bool:
     """Return whether a text that ends before `kind` can be the rest of a line; a header only above a body."""
     if kind not in LINE_ENDS or place.before.kinds[-1:] not in tuple(LINE_ENDS):
         return kind in LINE_ENDS
-    return (kind == DEEPER) == place.behind.kinds.startswith(DEEPER)
+    return (kind == DEEPER) == place.after.kinds.startswith(DEEPER)
 
 
 def _text(place: Place, match: Match, stop: int) -> str:

@@ -42,13 +42,13 @@ class _Found:
 
     match: Match
     stop: int
-    behind: int
+    after: int
     count: int = 0
 
     @property
     def worth(self) -> tuple[float, ...]:
         """Return the key by which the best of several matches is chosen."""
-        return self.match.before + self.behind / 2 + self.match.near, self.match.near
+        return self.match.before + self.after / 2 + self.match.near, self.match.near
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ def _collect(document: Document, gap: Gap, place: Place, others: list[Rows]) -> 
     # 2.
     for match in matches(place, others):
         # 3.
-        for text, stop, behind in texts(place, match):
+        for text, stop, after in texts(place, match):
             if len(text) > _LONGEST or (gap.stub and not _is_like(language, gap, match)):
                 continue
-            new = _Found(match, stop, behind)
+            new = _Found(match, stop, after)
             best = max(found.get(text, new), new, key=lambda one: one.worth)
             best.count = found[text].count + 1 if text in found else 1
             found[text] = best
@@ -106,7 +106,7 @@ def _collect(document: Document, gap: Gap, place: Place, others: list[Rows]) -> 
 
 def _retrieved(found: tuple[str, _Found]) -> Retrieved:
     text, one = found
-    return Retrieved(text, one.match.before, one.behind, one.count, round(one.match.near, 3))
+    return Retrieved(text, one.match.before, one.after, one.count, round(one.match.near, 3))
 
 
 def _without_secrets(
@@ -147,8 +147,8 @@ def _ranked(place: Place, found: dict[str, _Found]) -> list[tuple[str, _Found]]:
     """The texts, the best first."""
     kinds, words = place.before.kinds, place.before.words
     head = len(kinds) - 1 - max(map(kinds.rfind, LINE_ENDS))
-    known = {*words, *place.behind.words}
-    in_sight = {*words[-_ABOVE:], *place.behind.words[:_BELOW]}
+    known = {*words, *place.after.words}
+    in_sight = {*words[-_ABOVE:], *place.after.words[:_BELOW]}
     weights = _BEGUN if head else _NEW_LINE
     total = sum(one.count for one in found.values())
 
@@ -158,7 +158,7 @@ def _ranked(place: Place, found: dict[str, _Found]) -> list[tuple[str, _Found]]:
             w for w, k in zip(rows.words[at : one.stop], rows.kinds[at : one.stop], strict=True) if k == NAME
         ]
         evidence = (
-            *(min(before, head), before >= head, max(before - head, 0), one.behind, one.match.near),
+            *(min(before, head), before >= head, max(before - head, 0), one.after, one.match.near),
             *(not known.issuperset(names), sum(name not in in_sight for name in names)),
             *(math.log2(one.count), one.count / total),
         )

@@ -88,8 +88,8 @@ def _is_in_async(source: Source, node: Node) -> bool:
 def _awaited(source: Source, call: Node, like: Node | None) -> Place:
     """Return the edit that awaits `call` as the call `like` is awaited, or else with the word before it."""
     data, waits = source.document.data, like.parent if like is not None else None
-    lead, behind = b"await ", b""
+    lead, after = b"await ", b""
     if like is not None and waits is not None:
-        lead, behind = data[waits.start_byte : like.start_byte], data[like.end_byte : waits.end_byte]
-    text = lead + (call.text or b"") + behind
+        lead, after = data[waits.start_byte : like.start_byte], data[like.end_byte : waits.end_byte]
+    text = lead + (call.text or b"") + after
     return source.document, Edit(call.start_byte, call.end_byte, text.decode("utf-8", "replace"))

@@ -70,11 +70,11 @@ def _is_value(example: Example, data: bytes) -> bool:
     if len(example.spans) != 1:
         return False
     (change,), both = example.spans, example.changed(data)
-    behind = example.old[change.end : change.end + 1]
-    quotes = example.old[change.start - 1 : change.start] + behind
+    after = example.old[change.end : change.end + 1]
+    quotes = example.old[change.start - 1 : change.start] + after
     if both[0] and quotes in (b'""', b"''", b"``"):
         return True
-    if not both[0] and behind in (b'"', b"'") and _PREFIX.fullmatch(both[1]):
+    if not both[0] and after in (b'"', b"'") and _PREFIX.fullmatch(both[1]):
         return True
     constants = [bool(text.strip() and _CONSTANT.fullmatch(text)) for text in both]
     # `NULL` and `nullptr` are two words for one constant.

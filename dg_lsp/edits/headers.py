@@ -63,8 +63,8 @@ def _unnamed(
 
 def _is_done(tokens: list[bytes], at: range, new: list[bytes]) -> bool:
     """Return whether the `new` tokens are before or after those `at` some place already."""
-    behind = tokens[at.stop : at.stop + len(new)]
-    return bool(new) and new in (tokens[max(at.start - len(new), 0) : at.start], behind)
+    after = tokens[at.stop : at.stop + len(new)]
+    return bool(new) and new in (tokens[max(at.start - len(new), 0) : at.start], after)
 
 
 def is_in_body(function: Function, spans: Sequence[Change]) -> bool:

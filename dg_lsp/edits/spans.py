@@ -72,7 +72,7 @@ def text_before(before: bytes, spans: Sequence[Change], start: int, end: int) ->
     Text that was removed at one of its ends is a part of it: `a, b` for `a` in `(a)`, where `, b` was removed.
     """
     back = Changes(tuple(spans)).turned()
-    return before[back.before(start) : back.behind(end)]
+    return before[back.before(start) : back.after(end)]
 
 
 def line_edit(begin: int, old: bytes, new: bytes) -> Edit:

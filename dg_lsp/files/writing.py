@@ -286,8 +286,8 @@ def lines_apart(one: bytes, other: bytes) -> tuple[int, int]:
     a, b = one.splitlines(keepends=True), other.splitlines(keepends=True)
     short = min(len(a), len(b))
     first = next((n for n in range(short) if a[n] != b[n]), short)
-    behind = next((n for n in range(short - first) if a[-1 - n] != b[-1 - n]), short - first)
-    return first + 1, max(len(b) - behind, first + 1)
+    after = next((n for n in range(short - first) if a[-1 - n] != b[-1 - n]), short - first)
+    return first + 1, max(len(b) - after, first + 1)
 
 
 def why_unwritten(path: Path, error: OSError) -> str:

@@ -72,11 +72,11 @@ def guesses_for(
     if bursts.last.later.spans:
         return [Guess(edit, request(edit), None, _REPEATED) for edit in edits]
     least = _PUT_IN if example.is_put_in else _REPLACED
-    made = [_behind(to, document, example, *pair) for pair in pairwise(edits)]
+    made = [_after(to, document, example, *pair) for pair in pairwise(edits)]
     return [Guess(edit, request(edit), then, least) for edit, then in zip_longest(edits, made)]
 
 
-def _behind(to: Settings, document: Document, example: Example, edit: Edit, other: Edit) -> Infill:
+def _after(to: Settings, document: Document, example: Example, edit: Edit, other: Edit) -> Infill:
     """Return the request for the `other` edit where `edit` is made."""
     added = len(edit.text.encode()) - (edit.end - edit.start)
     shift, moved = (added if edit.start < at else 0 for at in (example.start, other.start))
@@ -129,8 +129,8 @@ async def is_likely(engine: Engine, guess: Guess) -> bool:
         return True
     if guess.then is None or gain < _HOPELESS:
         return False
-    behind = await _gain(engine, guess.then)
-    return behind > _REPEATED[0] and gain + behind > together
+    after = await _gain(engine, guess.then)
+    return after > _REPEATED[0] and gain + after > together
 
 
 async def _gain(engine: Engine, request: Infill) -> float:

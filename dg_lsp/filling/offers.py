@@ -104,8 +104,8 @@ def used_up(offer: Offer, document: Document, cursor: int) -> bool:
 def accepted_end(offer: Offer, document: Document) -> int | None:
     """Return where a text that was accepted, or typed to its end, ends; None if anything else changed, even blanks."""
     ends = (offer.start + len(text.encode("utf-8")) for text in offer.texts)
-    behind = len(offer.data) - offer.start
-    return next((e for e in ends if len(document.data) - e == behind and used_up(offer, document, e)), None)
+    after = len(offer.data) - offer.start
+    return next((e for e in ends if len(document.data) - e == after and used_up(offer, document, e)), None)
 
 
 def cursor_key(document: Document, cursor: int) -> bytes:

@@ -215,7 +215,7 @@ def choose_kind(analysis: Analysis) -> Kind:
     if state.brackets and (kind := _in_bracket(analysis)):
         return kind
     # 3. and 4.
-    before, rest = analysis.line.before, analysis.line.behind
+    before, rest = analysis.line.before, analysis.line.after
     value = before.strip() and _VALUE.search(before)
     return "expression" if value else "rest_of_line" if (before + rest).strip() else "statement"
 
@@ -224,8 +224,8 @@ def reach(data: bytes, offset: int) -> Span:
     """The span around `offset` that may be read for a gap: all, or the text near it in a strange line or nesting."""
     low, high = max(offset - FARTHEST, 0), min(offset + FARTHEST, len(data))
     line = data[max(offset - LONGEST_LINE, 0) : offset + LONGEST_LINE]
-    before, behind = line[: min(offset, LONGEST_LINE)], line[min(offset, LONGEST_LINE) :]
-    length = len(before) - line_start(before, len(before)) + line_end(behind, 0)
+    before, after = line[: min(offset, LONGEST_LINE)], line[min(offset, LONGEST_LINE) :]
+    length = len(before) - line_start(before, len(before)) + line_end(after, 0)
     if length < LONGEST_LINE and _most_open(data, low, offset) < MOST_OPEN:
         return 0, len(data)
     return _whole(data, max(offset - NEAR, 0)), _whole(data, min(offset + NEAR, high))

@@ -30,8 +30,8 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
     # 1.
     line = line_at(document.data, cursor)
     if load_language(document.language).is_plain:
-        return "this line is finished" if line.behind.strip() else ""
-    if _WORD.match(line.before[-1:]) and _WORD.match(line.behind):
+        return "this line is finished" if line.after.strip() else ""
+    if _WORD.match(line.before[-1:]) and _WORD.match(line.after):
         return "the cursor is in the middle of a word"
     if _is_blank(document.data, gap, cursor, line):
         return ""
@@ -41,7 +41,7 @@ def finished(document: Document, gap: Gap, cursor: int) -> str:
 
 def _is_blank(data: bytes, gap: Gap, cursor: int, line: Line) -> bool:
     """Return whether the `line` of the cursor alone shows that code may be written there."""
-    rest = line.behind.strip()
+    rest = line.after.strip()
     if not rest and (not line.before.strip() or gap.kind == "comment"):
         return True
     if rest[:1] in (b"", b";", b"}") and _BARE.search(line.before):
@@ -50,7 +50,7 @@ def _is_blank(data: bytes, gap: Gap, cursor: int, line: Line) -> bool:
         # A comment asks for code below it.
         return not rest
     if gap.kind in STRINGS:
-        return line.before[-1:] in _QUOTES and line.behind[:1] in _QUOTES
+        return line.before[-1:] in _QUOTES and line.after[:1] in _QUOTES
     return data[:cursor].rstrip()[-1:] in _OPENS and data[cursor:].lstrip()[:1] in _SHUTS
 
 
@@ -62,4 +62,4 @@ def _is_missing(analysis: Analysis) -> bool:
         first, last = analysis.inserted
         return first < last
     # Other damage is near: the end of a line, or the text before a closing bracket, may be unfinished.
-    return analysis.line.behind.strip()[:1] in (b"", *_SHUTS)
+    return analysis.line.after.strip()[:1] in (b"", *_SHUTS)

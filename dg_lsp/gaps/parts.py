@@ -96,7 +96,7 @@ def comment_text(data: bytes, start: int, end: int) -> Span:
 def line_gap(analysis: Analysis, kind: Kind) -> Gap:
     """The gap from the cursor to the end of the line, or at the cursor where text follows."""
     offset = analysis.offset
-    return _gap(analysis, kind, (offset, offset if analysis.line.behind.strip() else analysis.line.end))
+    return _gap(analysis, kind, (offset, offset if analysis.line.after.strip() else analysis.line.end))
 
 
 def region_gap(analysis: Analysis, region: Region) -> Gap:
@@ -166,7 +166,7 @@ def start_at_cursor(analysis: Analysis, gap: Gap) -> Gap:
     For the arguments of `f(a, |b)` the gap `a, b` becomes the empty one at the cursor.
     """
     offset, line = analysis.offset, analysis.line
-    end = max(gap.end, offset if line.behind.strip() else line.end)
+    end = max(gap.end, offset if line.after.strip() else line.end)
     # White space is replaced up to the line's end, after which nothing is.
     end = offset if analysis.document.data[offset:end].strip() else min(end, line.end)
     return _up_to_line_end(analysis, replace(gap, start=offset, end=end))
@@ -179,7 +179,7 @@ def _up_to_line_end(analysis: Analysis, gap: Gap) -> Gap:
     """
     if gap.kind not in PARTS or gap.kind in ("statement", "comment"):
         return gap
-    ends_line = not analysis.line.behind.strip()
+    ends_line = not analysis.line.after.strip()
     is_rest = _is_unclosed(analysis) or (ends_line and gap.kind == "expression")
     return replace(gap, kind="rest_of_line") if is_rest else gap
 
@@ -204,14 +204,14 @@ def up_to_statement(analysis: Analysis, gap: Gap) -> Gap:
 def is_todo(analysis: Analysis) -> bool:
     """Return whether the comment that is open at the cursor ends there and asks for code below it."""
     state, data, offset = analysis.state, analysis.document.data, analysis.offset
-    ends = not analysis.line.behind.strip()
+    ends = not analysis.line.after.strip()
     return state.comment and ends and _TODO.search(data, state.begins, offset) is not None
 
 
 def _without_blocks_around(analysis: Analysis, found: list[Region]) -> list[Region]:
     """The statements of `found` without those that have the blank line of the cursor in one of their bodies."""
     line, cursor = analysis.own_line, analysis.cursor
-    if (line.before + line.behind).strip():
+    if (line.before + line.after).strip():
         return found
     opens = [b.header.opens for b in analysis.bodies if b.header.opens <= cursor <= b.closes]
     return [s for s in found if all(at <= s.start for at in opens)]
@@ -238,7 +238,7 @@ def _place_of(analysis: Analysis) -> Span:
     if at >= 0 and not _CLOSES.search(analysis.data, start, at):
         return at, at + len(FILLER)
     # No node reaches over the blanks at the end of a line or list.
-    here, rest = analysis.own_line.before, analysis.own_line.behind
+    here, rest = analysis.own_line.before, analysis.own_line.after
     blank = here.strip() and rest.lstrip()[:1] in (b"", b")", b"]", b"}", b",", b";", b":", b"{")
     at = analysis.cursor - (len(here) - len(here.rstrip())) * bool(blank)
     return at, at

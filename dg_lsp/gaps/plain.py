@@ -23,7 +23,7 @@ def plain_gap(language: Language, document: Document, offset: int, kind: Wanted 
     state = open_at(language, data, offset)
     block = None if state.comment or state.string else _block(language, data, offset, line)
     # A string that its line has opened and does not close is a part of the line.
-    quoted = state.string and (state.string in line.behind or state.begins < line.start)
+    quoted = state.string and (state.string in line.after or state.begins < line.start)
     here: Kind = "comment" if state.comment else "string" if quoted else "rest_of_line"
     if kind is None and block is not None:
         return block
@@ -32,7 +32,7 @@ def plain_gap(language: Language, document: Document, offset: int, kind: Wanted 
     if kind == "block" and block is not None:
         return block
     found: Kind = "rest_of_line" if kind == "rest_of_line" else here
-    end = offset if line.behind.strip() else line.end
+    end = offset if line.after.strip() else line.end
     return Gap(offset, end, found, leading(data, offset).decode(), asked=kind is not None)
 
 
@@ -45,7 +45,7 @@ def _block(language: Language, data: bytes, offset: int, line: Line) -> Gap | No
     """Return the empty block that a blank line is in: the line above opens one, and none below is deeper than that."""
     near = data[max(line.start - REACH, 0) : line.start].rstrip()
     above = near[line_start(near, len(near)) :]
-    if (line.before + line.behind).strip() or len(above) > _LONGEST or not language.plain.opens.search(above):
+    if (line.before + line.after).strip() or len(above) > _LONGEST or not language.plain.opens.search(above):
         return None
     outer = leading(above, 0)
     below = data[line.end : line.end + REACH]

@@ -145,10 +145,10 @@ def _part(site: Site) -> Text | None:
     """The best filler in the top-level item around the gap; None if that cannot be read in time."""
     data, at = site.before + site.language.placeholders[site.kind].encode() + site.after, len(site.before)
     start, stop = top_level_item(site.language, data, at)
-    behind = len(data) - stop
-    if start > at or behind > len(site.after):
+    following = len(data) - stop
+    if start > at or following > len(site.after):
         return None
-    item = site.between(site.before[start:], site.after[: len(site.after) - behind])
+    item = site.between(site.before[start:], site.after[: len(site.after) - following])
     return tried(partial(searched, item))
 
 
@@ -198,12 +198,12 @@ def is_sound(text: Text) -> bool:
     return text.clean and (text.language.name != "python" or complaint(text.data) is None)
 
 
-def given_up(text: Text, behind: bytes) -> Iterator[int]:
-    """Yield the places, counted from the fill, where every reading of `text` with `behind` for its fill had failed."""
+def given_up(text: Text, following: bytes) -> Iterator[int]:
+    """Yield the places, counted from the fill, where each reading of `text` filled with `following` had failed."""
     log: list[str] = []
-    text.language.reparse(text.tree, text.data, (text.start, len(text.data)), behind, log.append)
+    text.language.reparse(text.tree, text.data, (text.start, len(text.data)), following, log.append)
     # Rows are counted as tree-sitter does in the text that Language gives it to read.
-    rows = re.finditer(rb"\r\n|\n|\r", text.site.before + behind)
+    rows = re.finditer(rb"\r\n|\n|\r", text.site.before + following)
     starts = [0, *(found.end() for found in rows)]
     at, failed = 0, [0]
     for words in log:
@@ -223,8 +223,8 @@ def container_of(text: Text) -> tuple[int, int] | None:
     holder = bracket.parent if bracket and bracket.child_count == 0 else None
     if bracket is None or holder is None or holder.is_error:
         return None
-    behind = [c for c in holder.children if c.start_byte > bracket.start_byte and not c.is_missing]
-    last = next((c for c in reversed(behind) if c.type in (")", "]", "}")), None)
+    following = [c for c in holder.children if c.start_byte > bracket.start_byte and not c.is_missing]
+    last = next((c for c in reversed(following) if c.type in (")", "]", "}")), None)
     return (bracket.start_byte, last.start_byte) if last else None
 
 

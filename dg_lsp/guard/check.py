@@ -233,8 +233,8 @@ def _refused(neutral: Text, filled: Text) -> tuple[Fault, ...]:
     data, function = neutral.data, _around(neutral, "function_body")
     start = function.header.define if function else top_level_item(neutral.language, data, neutral.start)[0]
     stop = line_end(data, max(function.end, neutral.end) if function else len(data))
-    before, behind = data[line_start(data, start) : neutral.start], len(data) - stop
-    after = neutral.site.after[: len(neutral.site.after) - behind]
+    before, following = data[line_start(data, start) : neutral.start], len(data) - stop
+    after = neutral.site.after[: len(neutral.site.after) - following]
     # Only another named argument may follow a named one, or none.
     if all(complaint(before + text + after) is not None for text in (neutral.fill, b"_g_=_g_", b"")):
         return ()

@@ -146,11 +146,11 @@ def _holders(text: Text) -> dict[_Holder, int]:
     # A body may not leave its owner, though that ends with the gap; a span what it is in, wherever that ends.
     is_span, last = site.kind == "span", text.start + len(text.fill.rstrip())
     for name, start, stop in found:
-        behind = size - stop
-        if is_span or behind >= rest:
+        following = size - stop
+        if is_span or following >= rest:
             is_left = stop < last or not (is_span or name == site.kind.removesuffix("_body"))
-            behind = -1 if is_left else rest
-        holders[name, start, behind] = stop
+            following = -1 if is_left else rest
+        holders[name, start, following] = stop
     return holders
 
 

@@ -373,7 +373,7 @@ def _is_again(line: str, other: str) -> bool:
 
 def _without_repeated_word(request: Infill, text: str) -> str:
     """Return `text` up to the rest of the word around the gap: `u` of `unt_due` in `amo|nt_due`; else all of it."""
-    rest = _word_behind(request)
+    rest = _word_after(request)
     if not rest or not text:
         return text
     first = _WORD.match(text) if _ENDS_WORD.search(request.prefix) else None
@@ -386,7 +386,7 @@ def _without_repeated_word(request: Infill, text: str) -> str:
 
 def _meets_word(request: Infill, text: str) -> bool:
     """Return whether `text` writes a part of the word after its gap again, such as `unt` in `amo|unt_due`."""
-    rest, first = _word_behind(request), _WORD.match(text)
+    rest, first = _word_after(request), _WORD.match(text)
     if not rest:
         return False
     if text == rest:
@@ -397,7 +397,7 @@ def _meets_word(request: Infill, text: str) -> bool:
     return first[0][:count] == rest[:count]
 
 
-def _word_behind(request: Infill) -> str:
+def _word_after(request: Infill) -> str:
     """Return the rest of the word after the gap."""
     found = _WORD.match(request.suffix)
     return found[0] if found else ""

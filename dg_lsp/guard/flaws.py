@@ -82,8 +82,8 @@ def signature_of(request: Infill) -> Signature:
     if found is None:
         return Signature()
     own, name = found.own, found.own.header.last_name
-    behind = len(found.data) - len(site.after)
-    rest = found.data[own.opens : len(site.before)] + found.data[behind : own.stop]
+    following = len(found.data) - len(site.after)
+    rest = found.data[own.opens : len(site.before)] + found.data[following : own.stop]
     known = site.language.own_words.union(WORD.findall(rest.decode("utf-8", "replace")))
     parameters = _parameters(site.language, found.root, (own.header.define, own.header.opens))
     return Signature(
@@ -126,8 +126,8 @@ def missing_name(request: Infill) -> str:
         return ""
     outside = _OUTSIDE.search(request.suffix)
     end = outside.start() if outside else len(request.suffix)
-    own, behind = request.suffix[:end], request.suffix[end:]
-    unknown = undefined(request.prefix, f"pass{own}", behind)
+    own, following = request.suffix[:end], request.suffix[end:]
+    unknown = undefined(request.prefix, f"pass{own}", following)
     found = (m.group() for m in WORD.finditer(own) if own[m.end() : m.end() + 1] != "(")
     return next((name for name in found if name in unknown), "")
 

@@ -277,7 +277,7 @@ def _bracket(place: _Place) -> tuple[int, str] | None:
     elif not (fill.lacking or fill.opened):
         return None
     else:
-        above, below, old = pairs_in(place.language, site.before[-_REACH:]), _behind(site), Pairs()
+        above, below, old = pairs_in(place.language, site.before[-_REACH:]), _pairs_after(site), Pairs()
     was, now = (above.joined(one).joined(below) for one in (old, fill))
     # A tree of code shows these itself, and its text may be cut anywhere.
     if place.language.is_plain and now.lacking - was.lacking:
@@ -300,10 +300,10 @@ class Pairs:
     lacking: Counter[bytes] = field(default_factory=Counter)
     opened: Counter[bytes] = field(default_factory=Counter)
 
-    def joined(self, behind: "Pairs") -> "Pairs":
+    def joined(self, following: "Pairs") -> "Pairs":
         """Return those of both texts."""
-        met = self.opened & behind.lacking
-        return Pairs(self.lacking + (behind.lacking - met), (self.opened - met) + behind.opened)
+        met = self.opened & following.lacking
+        return Pairs(self.lacking + (following.lacking - met), (self.opened - met) + following.opened)
 
 
 def _paired(brackets: Iterable[tuple[bool, bytes]]) -> Pairs:
@@ -340,7 +340,7 @@ def pairs_in(language: Language, data: bytes) -> Pairs:
 
 
 @lru_cache(maxsize=2)
-def _behind(site: Site) -> Pairs:
+def _pairs_after(site: Site) -> Pairs:
     """Return the brackets after the gap."""
     data, marks_of = _after(site, _REACH)
     return _pairs(site.language, data, marks_of)

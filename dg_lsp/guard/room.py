@@ -106,7 +106,7 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     opened = unpaired(language, rest, bytes(left)).outer - unpaired(language, rest, own).outer
     outer = state.brackets[: len(state.brackets) - len(own)]
     if opened > 0 and (
-        opened > _closed_behind(site, state.brackets) or not _are_closed(site, outer, (own, bytes(left)))
+        opened > _closed_after(site, state.brackets) or not _are_closed(site, outer, (own, bytes(left)))
     ):
         return (fault_at(fill, len(fill), len(fill), f"a missing `{closers(bytes(left[-1:])).decode()}`"),)
     element = language.jsx and _LAST_VALUE.search(fill) and _NEXT_ELEMENT.match(site.after)
@@ -117,7 +117,7 @@ def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
 
 # Reading so much text for each beginning of each draft would take longer than the network.
 @lru_cache(maxsize=4)
-def _closed_behind(site: Site, brackets: bytes) -> int:
+def _closed_after(site: Site, brackets: bytes) -> int:
     """Return how many brackets the text near after the gap closes that neither it nor `brackets` open."""
     return len(unpaired(site.language, site.after[:REACH], brackets).closers)
 
@@ -171,7 +171,7 @@ def doubled(site: Site, fill: bytes) -> int | None:
         return None
     # 3.
     earlier = sum(at < site.line for at in state.opened)
-    behind = site.after[: max(len(site.rest), _NEAR)]
+    following = site.after[: max(len(site.rest), _NEAR)]
 
     def excess(text: bytes) -> int:
         """Return how many brackets `text` closes that are not open, or leaves open as it closes one around them."""
@@ -188,9 +188,9 @@ def doubled(site: Site, fill: bytes) -> int | None:
                 least = min(least, len(stack))
         return wrong + max(earlier - least, 0)
 
-    most = excess(behind)
+    most = excess(following)
     shorter = [fill, *(fill[:at] for at in reversed(own))]
-    found = (beginning for beginning in shorter if excess(beginning + behind) <= most)
+    found = (beginning for beginning in shorter if excess(beginning + following) <= most)
     kept = next(found, shorter[-1])
     return len(kept) if len(kept) < len(fill) else None
 
@@ -296,10 +296,10 @@ def _rooms(site: Site, header: bytes, line: int, below: bytes, closed: int) -> I
     state = state_at(language, before + rest, len(before + rest), 0)
     own = [at for at in state.opened if at >= len(header)]
     outer = state.closing(at for at in state.opened if at < len(header))
-    behind = b"\n" + leading(begun, 0) + below + outer + b"\n"
+    following = b"\n" + leading(begun, 0) + below + outer + b"\n"
     own = own[: len(own) - closed]
     for end in dict.fromkeys((b"", *language.words.ends)) if own else (b"",):
-        yield searched(site.between(before, rest + state.closing(own) + end + behind))
+        yield searched(site.between(before, rest + state.closing(own) + end + following))
 
 
 def _surplus_angle(fill: bytes) -> int | None:

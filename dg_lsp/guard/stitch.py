@@ -59,7 +59,7 @@ class Break:
     statement: Span
     faults: tuple[Fault, ...]
 
-    def behind(self, before: str) -> "Break":
+    def after(self, before: str) -> "Break":
         """Return the same, counted from the end of `before`, a beginning of the fill; places inside that become 0."""
         skipped = len(to_bytes(before))
 
@@ -168,10 +168,10 @@ def resume_point(site: Site, fill: bytes) -> int | None:
         return None
     neutral = neutral_text(site)
     # A parser that logs is slow, and how it continues far after the fill is not asked for.
-    behind = neutral.site.after[:NEAR]
+    following = neutral.site.after[:NEAR]
     # What is broken before the fill is not the fill's fault.
-    point = next((p for p in given_up(neutral, fill + behind) if p >= 0), None)
-    cut = behind != neutral.site.after and point is not None and point >= len(fill + behind.rstrip())
+    point = next((p for p in given_up(neutral, fill + following) if p >= 0), None)
+    cut = following != neutral.site.after and point is not None and point >= len(fill + following.rstrip())
     return None if point is None or cut else min(point, len(fill))
 
 
@@ -250,15 +250,15 @@ def _ends(language: Language, text: str) -> Iterator[int]:
     """Yield where code may end, as far as its own brackets and strings tell."""
     data, depth = text.encode("utf-8", "replace"), 0
     known = tokens(language, data, 0, len(data))
-    for token, behind in zip(known, [*known[1:], None], strict=False):
+    for token, following in zip(known, [*known[1:], None], strict=False):
         depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
-        if depth == 0 and _ends_here(data, token, behind):
+        if depth == 0 and _ends_here(data, token, following):
             yield len(data[: token.end].decode("utf-8"))
 
 
-def _ends_here(data: bytes, token: Token, behind: Token | None) -> bool:
+def _ends_here(data: bytes, token: Token, following: Token | None) -> bool:
     """Return whether code may end with `token`: not with the `f` of `f"..."`, which the string after it belongs to."""
     if token.kind == "word":
-        return behind is None or behind.kind not in ("string", "open_string")
+        return following is None or following.kind not in ("string", "open_string")
     first = data[token.start : token.start + 1]
     return token.kind in ("close", "string") or first.isdigit() or first == b";"

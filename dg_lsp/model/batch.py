@@ -160,10 +160,10 @@ def rows_with_suffix(canvas: Canvas, step: Step, eos: int) -> tuple[list[list[in
     free = [(~anchored).nonzero().flatten().tolist() for anchored in canvas.anchored]
     firsts, ends = [slots[0] for slots in free], [slots[-1] + 1 for slots in free]
     rows = [(row[:end], row[end:]) for row, end in zip(step.best.tolist(), ends, strict=True)]
-    behind = min(SUFFIX_READ, *(len(suffix) for _, suffix in rows))
+    after = min(SUFFIX_READ, *(len(suffix) for _, suffix in rows))
     # Only filler follows the end of the file.
-    behind = next((n for n, token in enumerate(rows[0][1][:behind], 1) if token == eos), behind)
-    return [text + suffix[:behind] for text, suffix in rows], firsts, ends
+    after = next((n for n, token in enumerate(rows[0][1][:after], 1) if token == eos), after)
+    return [text + suffix[:after] for text, suffix in rows], firsts, ends
 
 
 def fill_of(step: Step, row: int, text: str, refusal: str) -> Fill:

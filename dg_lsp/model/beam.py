@@ -93,7 +93,7 @@ class Lookup:
             for place, pair in enumerate(pairwise(known[:-1]), 2)
         }
 
-    def behind(self, tokens: Sequence[int], count: int) -> tuple[int, ...]:
+    def after(self, tokens: Sequence[int], count: int) -> tuple[int, ...]:
         """At most `count` tokens that may follow `tokens`, a text in the gap."""
         pair = (*self._last, *tokens)[-2:]
         if count <= 0 or pair not in self._places:
@@ -140,14 +140,14 @@ def search(
         yield policy.draft(count, rows)
         # 3.
         tree.take([row.parent for row in rows])
-        ahead = [lookup.behind(rows[0].tokens, _TOGETHER - len(rows))]
+        ahead = [lookup.after(rows[0].tokens, _TOGETHER - len(rows))]
         states = torch.cat(tree.read([[row.tokens[-1]] for row in rows], ahead))
         # 4.
         rows = policy.longer(rows, states)
     return policy.result(rows)
 
 
-def start_behind(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
+def start_after(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
     """Read the text before the gap; its end is written again where it is a part of the gap's first token.
 
     That is the blank of `x = `, and the last token where another one that begins with its text is likelier, such as
@@ -179,7 +179,7 @@ def start_in_word(model: Checkpoint, cache: PrefixCache, join: Join) -> Start:
     fixed = max((place for place, token in enumerate(tokens, 1) if "\ufffd" in model.texts[token]), default=0)
     known, typed = (*known, *tokens[:fixed]), tokens[fixed:]
     if not word or not typed:
-        return start_behind(model, cache, join)
+        return start_after(model, cache, join)
     tree, count = Tree(model.network, cache, join.kept - 1), len(typed)
     (states,) = tree.read([[cache.tokens[join.kept - 1], *known, *typed]])
     tree.shorten(range(count, -1, -1))

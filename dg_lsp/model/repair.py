@@ -76,7 +76,7 @@ def repair(
     text, steps, width = fill.text, fill.steps, 0
     for number in range(1, ROUNDS[origin.request.effort] + 1):
         # 2.
-        freed = free(model, text.removeprefix(origin.before), damage.behind(origin.before), width)
+        freed = free(model, text.removeprefix(origin.before), damage.after(origin.before), width)
         rows = _rows(freed, origin.layout)
         if clock.is_over() or not rows or not text.startswith(origin.before):
             break

@@ -28,14 +28,14 @@ class Join:
     """Text on both sides of a gap that is tokenised with each candidate, since tokens cross the borders of a gap.
 
     `x = ` and `f(y` in front of `)` are read as `x`, ` =`, ` f`, `(`, `y`, `)`, where the blank belongs to the gap's
-    first token. kept: how many tokens of the prefix stay in front. before: the text from there up to the gap. behind:
+    first token. kept: how many tokens of the prefix stay in front. before: the text from there up to the gap. after:
     the beginning of the suffix, SUFFIX_READ tokens long; "" for a network that has seen the suffix before the gap. end:
     the tokens of the end of the file, where it follows, or the one that such a network writes at the end of a gap.
     """
 
     kept: int
     before: str
-    behind: str
+    after: str
     end: tuple[int, ...]
 
 
@@ -79,7 +79,7 @@ def read_together(model: Checkpoint, join: Join, text: str) -> tuple[tuple[int, 
 
     The first that counts is the first token that may differ from text to text.
     """
-    encoding = model.tokenizer.encode(join.before + text + join.behind, add_special_tokens=False)
+    encoding = model.tokenizer.encode(join.before + text + join.after, add_special_tokens=False)
     begin, end, spans = len(join.before), len(join.before) + len(text), encoding.offsets
     known, again = stable_tokens(model, join.before)
     counted = begin - len(again or (model.texts[known[-1]] if known else ""))

@@ -126,8 +126,8 @@ class Uses:
         offer, document = one.offer, self._document(one.offer.uri)
         if document is None or one.saved:
             return
-        behind = document.data[offer.start :]
-        same = max(common(text.encode("utf-8"), behind) for text in offer.texts)
+        after = document.data[offer.start :]
+        same = max(common(text.encode("utf-8"), after) for text in offer.texts)
         start = line_start(offer.data, offer.start)
         if document.data[start : offer.start] == offer.data[start : offer.start]:
             one.text = max(one.text, document.data[start : offer.start + same], key=len)

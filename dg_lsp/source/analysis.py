@@ -87,8 +87,8 @@ class Analysis:
     def back(self, offset: int) -> int:
         """An offset of `data` as one of the document; inside the repair the end of the text that it replaced."""
         spans = self.changes.spans
-        behind = spans and offset >= spans[0].start
-        return self.base + (self.changes.behind(offset) if behind else offset)
+        after = spans and offset >= spans[0].start
+        return self.base + (self.changes.after(offset) if after else offset)
 
     def state_before(self, offset: int) -> State:
         """Return the state at `offset` of the document, by the tree where that is the clean tree of the file."""

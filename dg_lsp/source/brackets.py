@@ -239,16 +239,16 @@ class BracketMatcher:
         """A semicolon ends a statement; round brackets that are still open have then lost their mates."""
         data, stack = self.data, self.stack
         self.closed = False
-        behind = data[at + 1 : lexer.line_end(data, at)].lstrip()
+        after = data[at + 1 : lexer.line_end(data, at)].lstrip()
         if not self.is_between_statements:
             header = _PARTED.search(data, max(stack[-1].at - 20, 0), stack[-1].at)
             parted = header or self.language.words.parted.fullmatch(data, stack[-1].at, at)
-            if parted or (behind and not behind.startswith((b"//", b"/*"))):
+            if parted or (after and not after.startswith((b"//", b"/*"))):
                 return
             while not self.is_between_statements:
                 self._drop(at)
         # Go's headers hold statements of their own.
-        if not (behind and self._is_header()):
+        if not (after and self._is_header()):
             self.line = -1
 
 

@@ -41,10 +41,10 @@ class Changes:
             old_start, old_end = min(low.start, old_start), max(high.end, end - high.stop + high.end)
             start, stop = min(low.now, start), max(high.stop + moved, stop)
         merged = () if old_start == old_end and start == stop else (Change(old_start, old_end, start, stop),)
-        behind = spans[last:]
+        after = spans[last:]
         if moved:
-            behind = tuple(Change(c.start, c.end, c.now + moved, c.stop + moved) for c in behind)
-        return Changes((*spans[:first], *merged, *behind))
+            after = tuple(Change(c.start, c.end, c.now + moved, c.stop + moved) for c in after)
+        return Changes((*spans[:first], *merged, *after))
 
     def followed_by(self, later: "Changes") -> "Changes":
         """Return the changes from the old text of these to the new text of `later`, which starts where these end."""
@@ -66,7 +66,7 @@ class Changes:
             return change.stop if change.start < offset == change.end else change.now
         return offset + (self.spans[at - 1].stop - self.spans[at - 1].end if at else 0)
 
-    def behind(self, offset: int) -> int:
+    def after(self, offset: int) -> int:
         """Map an old offset to the new text; where text was inserted at it, to the end of that."""
         at = bisect_left(self.spans, offset, key=lambda c: c.end)
         if at < len(self.spans) and self.spans[at].start <= offset:
@@ -84,7 +84,7 @@ class Changes:
         """Map an old span to the new text; None where one of its ends was replaced itself."""
         if self.cuts(start) or self.cuts(end):
             return None
-        first = self.behind(start)
+        first = self.after(start)
         return first, max(first, self.before(end))
 
     def around(self) -> Change:

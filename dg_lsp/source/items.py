@@ -124,9 +124,9 @@ def _is_class(text: bytes, words: frozenset[bytes]) -> bool:
     found = next((m for m in _WORD.finditer(text) if m[0] in words), None)
     if found is None:
         return False
-    behind = re.sub(rb"<[^{}]*?>(?=[ {]|\Z)", b"", text[found.end() :].strip())
-    name = _NAME.match(behind)
-    rest = behind[name.end() :].strip() if name else behind
+    after = re.sub(rb"<[^{}]*?>(?=[ {]|\Z)", b"", text[found.end() :].strip())
+    name = _NAME.match(after)
+    rest = after[name.end() :].strip() if name else after
     return b"()" not in rest or rest.startswith(_HERITAGE)
 
 

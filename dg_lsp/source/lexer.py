@@ -59,7 +59,7 @@ class Line:
     start: int
     end: int
     before: bytes
-    behind: bytes
+    after: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,11 +140,11 @@ def _body_lines(lines: list[LogicalLine], number: int) -> list[LogicalLine]:
     return lines[number + 1 : stop]
 
 
-def _statements(language: Language, data: bytes, behind: Span, inside: list[LogicalLine]) -> list[Statement]:
+def _statements(language: Language, data: bytes, after: Span, inside: list[LogicalLine]) -> list[Statement]:
     """The statements of a body as far as lines tell them: the rest of its header's line, and each line `inside`."""
     spans = [(b.start, b.end) for b in inside]
-    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, *behind)
-    spans[:0] = [(same.start(1), behind[1])] if same else []
+    same = re.compile(rb"[ \t\f]*([^\s#])").match(data, *after)
+    spans[:0] = [(same.start(1), after[1])] if same else []
     body: list[Statement] = []
     for start, last in spans:
         check()

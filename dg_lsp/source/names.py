@@ -225,7 +225,7 @@ def _used(language: Language, leaf: Node) -> Name | None:
         return Name(leaf, role, parent, shorthand=True)
     if _is_in(facts, "keywords", leaf) or _is_in(facts, "keywords", parent):
         role = "keyword"
-    elif _is_in(facts, "members", leaf) or leaf.type in _MEMBERS or _is_behind_dot(leaf):
+    elif _is_in(facts, "members", leaf) or leaf.type in _MEMBERS or _is_after_dot(leaf):
         role = "member"
     elif leaf.type == "type_identifier" or _is_in(facts, "types", leaf):
         role = "type"
@@ -278,7 +278,7 @@ def _is_reference(place: Node, node: Node) -> bool:
     return alias is not None and alias.id != node.id and place.type in ("aliased_import", "import_specifier")
 
 
-def _is_behind_dot(leaf: Node) -> bool:
+def _is_after_dot(leaf: Node) -> bool:
     """Return whether `leaf` is in tokens that the parser does not read, after a dot."""
     dot = leaf.prev_sibling
     return (

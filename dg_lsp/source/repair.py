@@ -142,7 +142,7 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
         offset=offset,
         state=state,
         before=data[state.line : state.begins if state.comment else offset].lstrip(),
-        rest=line.behind.strip(),
+        rest=line.after.strip(),
         eol=line.end,
         deeper=columns > depth(data, min(state.line, offset), state.opened),
         heads=heads,
@@ -280,8 +280,8 @@ def _closings(missing: MissingTokens) -> list[Closing]:
     operands = (b"", b"_") if missing.state.string else tuple(_operands(missing))
     found: dict[Closing, None] = {}
     for at in ends:
-        behind = missing_tokens_at(language, data, at, state_at(language, data, at))
-        tails = [tail for tail in _tails(behind) if tail]
+        after = missing_tokens_at(language, data, at, state_at(language, data, at))
+        tails = [tail for tail in _tails(after) if tail]
         found |= dict.fromkeys(Closing(operand, at, tail) for operand in operands for tail in tails)
     return list(found)[:TRIED]
 
@@ -322,7 +322,7 @@ def _shut_ends(data: bytes, offset: int, state: State) -> tuple[int, ...]:
 def _at_cursor(missing: MissingTokens) -> Iterator[bytes]:
     """Yield the texts that may be inserted at the cursor."""
     if missing.state.comment:
-        yield from _behind_comment(missing)
+        yield from _after_comment(missing)
         return
     operands = _operands(missing)
     if missing.state.string:
@@ -333,7 +333,7 @@ def _at_cursor(missing: MissingTokens) -> Iterator[bytes]:
     yield from (operand + end for operand in operands for end in ends)
 
 
-def _behind_comment(missing: MissingTokens) -> Iterator[bytes]:
+def _after_comment(missing: MissingTokens) -> Iterator[bytes]:
     """Yield closers for brackets that nothing below closes, on their own lines: `{ // a|` gets a line with `}`."""
     line_comment = missing.data.startswith(missing.language.comment, missing.state.begins)
     texts = (missing.closing(brackets, b"") for brackets in (missing.unclosed, missing.opened))

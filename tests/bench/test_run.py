@@ -133,7 +133,7 @@ def cursor(text):
     return document, find_gap(document, len(before.encode()), "rest_of_line")
 
 
-def test_counting_knows_what_stands_behind_the_hole_up_to_the_end():
+def test_counting_knows_what_stands_after_the_hole_up_to_the_end():
     assert baselines.count_tokens(*cursor("x = |\ny = two")) == "two"
 
 
@@ -323,7 +323,7 @@ def test_another_indentation_is_not_exact(monkeypatch, tmp_path):
     assert [exact[task["task_id"]] for task in TASKS] == [True, False, False]
 
 
-def test_white_space_behind_what_has_begun_is_still_exact(monkeypatch, file, tmp_path):
+def test_white_space_after_what_has_begun_is_still_exact(monkeypatch, file, tmp_path):
     install(monkeypatch, lambda request: Fill(f" {request.like} " if request.like else "x"))
     report = bench(tmp_path, "--files", file, "--kinds", "rest_of_line", "--methods", "given")
     assert [result["exact"] for result in report["results"]] == [1]

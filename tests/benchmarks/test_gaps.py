@@ -205,7 +205,7 @@ def test_a_place_may_hold_nothing() -> None:
         ("", 0),
     ],
 )
-def test_a_body_that_is_cut_down_to_comments_begins_behind_them(left: str, wanted: int) -> None:
+def test_a_body_that_is_cut_down_to_comments_begins_after_them(left: str, wanted: int) -> None:
     before = "def f():\n    "
     span = len(before), len(before + left)
     assert behind_comments(load_language("python"), (before + left).encode(), span) == len(before) + wanted

@@ -115,7 +115,7 @@ def test_between_tags_only_braces_are_code() -> None:
     assert code_of(reading, 4, b"e) [") == b"e) ["
 
 
-def test_behind_a_line_comment_nothing_is_code() -> None:
+def test_after_a_line_comment_nothing_is_code() -> None:
     reading = read(load_language("go"), b"// a b\nfunc f() {\n}\n/* c */\n")
     assert code_of(reading, 6, b")") == b""
     assert [code_of(reading, at, b")") for at in (0, 7, len(reading.data) - 1)] == [b")"] * 3

@@ -111,7 +111,7 @@ def test_a_report_that_is_cut_or_is_none_tells_nothing(tmp_path: Path, report: s
         ("./pytest-all; npm test", "./pytest-all; npm test"),
     ],
 )  # fmt: skip
-def test_options_stand_behind_the_runner_that_is_started(tmp_path: Path, command: str, wanted: str) -> None:
+def test_options_stand_after_the_runner_that_is_started(tmp_path: Path, command: str, wanted: str) -> None:
     asked = ask(command, tmp_path)
     assert asked.command == wanted.replace("DIR", str(tmp_path)).replace(
         "GO", "--continue-on-collection-errors"

@@ -196,7 +196,7 @@ def test_what_is_kept_and_the_rest_parse_wherever_the_cut_is(newline: bytes) -> 
                 ast.parse(whole)
 
 
-def test_it_is_the_same_wherever_the_text_behind_the_cut_ends() -> None:
+def test_it_is_the_same_wherever_the_text_after_the_cut_ends() -> None:
     for name, text, line in (
         ("python", PYTHON, b"@decorated(\n"),
         ("python", PYTHON, b"        total = 0\n"),

@@ -37,7 +37,7 @@ def test_the_longest_run_of_words_comes_first_and_then_the_nearest_place() -> No
     assert texts("y = load(one)\ny = load(two)\ny = load(|)\n")[0] == "two"
 
 
-def test_a_candidate_ends_where_its_brackets_close_and_the_words_behind_the_gap_follow() -> None:
+def test_a_candidate_ends_where_its_brackets_close_and_the_words_after_the_gap_follow() -> None:
     assert texts("f(g(1), 2)\nf(|, 3)\n")[0] == "g(1)"
     assert texts("f(g(1), 2)\nf(|)\n")[0] == "g(1), 2"
     assert texts("f(g(1), 2)\nf(|\n")[0] == "g(1), 2)"
@@ -84,7 +84,7 @@ def test_a_text_is_there_once_with_its_count_and_there_are_not_too_many(count: i
     at = len(text) - 2
     found = search(document, Gap(at, at, "expression", ""), Index()).texts
     assert len({f.text for f in found}) == len(found) == min(count, MOST)
-    assert all(f.count == 2 and f.before and f.behind for f in found)
+    assert all(f.count == 2 and f.before and f.after for f in found)
 
 
 def test_files_of_other_languages_and_the_documents_own_file_are_left_out() -> None:

@@ -134,7 +134,7 @@ def _inserted(before: Sight, after: Sight) -> str:
         return ""  # at most blanks, such as the indent that Vim takes from an empty line
     row = len(after.lines) - (len(before.lines) - before.row) + 1
     middle = "\n".join(after.lines[before.row : row])
-    head, tail = before.before, before.behind
+    head, tail = before.before, before.after
     if not middle.startswith(head) or not middle.endswith(tail):
         return f"?{middle}"
     return middle[len(head) : len(middle) - len(tail)]
@@ -144,9 +144,9 @@ def _typed(key: str, sight: Sight) -> list[str]:
     """The lines after <BS> or plain keys; other keys change none."""
     lines, row = list(sight.lines), sight.row
     if key == "<BS>" and sight.before:
-        lines[row] = sight.before[:-1] + sight.behind
+        lines[row] = sight.before[:-1] + sight.after
     elif not key.startswith("<"):
-        lines[row] = sight.before + key + sight.behind
+        lines[row] = sight.before + key + sight.after
     return lines
 
 

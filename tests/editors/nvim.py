@@ -82,7 +82,7 @@ class Sight:
         return self.lines[self.row].encode()[: self.col].decode()
 
     @property
-    def behind(self) -> str:
+    def after(self) -> str:
         """The text after the cursor in its line."""
         return self.lines[self.row].encode()[self.col :].decode()
 
@@ -95,7 +95,7 @@ class Sight:
         """
         if not self.fresh:
             return None
-        head, tail = self.before, self.behind
+        head, tail = self.before, self.after
         above, row = self.rows[: self.row], self.rows[self.row].ljust(len(head + tail.rstrip()))
         if above != [line.rstrip() for line in self.lines[: self.row]] or not row.startswith(head):
             return None

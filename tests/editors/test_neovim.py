@@ -139,7 +139,7 @@ def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(editor: E
 
 
 @pytest.mark.parametrize(("typed", "text"), [("No", SHOWN), ("x", "    total = x   ")])
-def test_an_accept_directly_behind_a_key_corrupts_nothing(editor: Editor, typed: str, text: str) -> None:
+def test_an_accept_directly_after_a_key_corrupts_nothing(editor: Editor, typed: str, text: str) -> None:
     # Neovim's own inline completion makes `total = NoneNo` and `total = Nonex` of these.
     editor.open("ghost.py")
     ghost(editor)
@@ -329,7 +329,7 @@ def test_a_fill_may_begin_as_soon_as_the_text_of_the_one_before_stands_there(edi
 
 
 @pytest.mark.parametrize("pause", [0, 0.05, 0.15, 0.25])
-def test_an_accept_is_right_at_any_time_behind_a_key(editor: Editor, pause: float) -> None:
+def test_an_accept_is_right_at_any_time_after_a_key(editor: Editor, pause: float) -> None:
     editor.open("ghost.py")
     ghost(editor)
     for keys, expected in (
@@ -419,7 +419,7 @@ def test_the_embedded_model_writes_python_that_is_accepted_and_saved(sandbox: Sa
     assert saved.endswith(shown + "\n")
 
 
-def test_ghost_text_comes_soon_behind_the_last_key(editor: Editor) -> None:
+def test_ghost_text_comes_soon_after_the_last_key(editor: Editor) -> None:
     # Least debounce, an engine that takes no time. Beside it, the time that Neovim takes to draw a key.
     editor.rpc.exec_lua("vim.b.dg_lsp = nil; require('dg_lsp.options').set('g', { debounce = 0 })")
     editor.open("ghost.py")

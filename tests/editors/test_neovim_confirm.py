@@ -245,7 +245,7 @@ def test_keys_typed_while_neovim_is_busy_take_nothing(editor: Editor, tmp_path: 
     assert "left as it was" in editor.rpc.command_output("messages")
 
 
-def test_a_key_that_comes_just_behind_a_pause_takes_nothing(editor: Editor) -> None:
+def test_a_key_that_comes_just_after_a_pause_takes_nothing(editor: Editor) -> None:
     """It was pressed while nothing could be drawn; the 250 milliseconds of the clock had passed in the pause."""
     put(editor, "method")
     editor.rpc.exec_lua(STOPPED, 700)
@@ -267,7 +267,7 @@ def test_who_writes_on_meanwhile_is_not_asked(editor: Editor) -> None:
 @pytest.mark.parametrize(
     ("encoding", "behind"), [("utf-8", "; y = 1"), ("utf-16", "; y = 1"), ("utf-32", "")]
 )
-def test_a_draft_behind_other_characters_stands_where_it_will(
+def test_a_draft_after_other_characters_stands_where_it_will(
     tmp_path: Path, encoding: str, behind: str
 ) -> None:
     line = f's = "größe😀größegröße"; x = g(){behind}'

@@ -151,7 +151,7 @@ def test_a_key_that_agrees_shortens_and_one_that_disagrees_hides(editor: Editor)
     editor.rpc.exec_lua("_G.fake.delay = function() return 0 end")
 
 
-def test_the_text_behind_the_cursor_stays_visible(editor: Editor) -> None:
+def test_the_text_after_the_cursor_stays_visible(editor: Editor) -> None:
     editor.rpc.current.buffer[1] = "    )  # 😀"
     editor.keys("<Esc>0wi" + "tot")
     editor.wait(

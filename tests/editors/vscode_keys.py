@@ -36,7 +36,7 @@ class State:
     """
 
     before: str
-    behind: str
+    after: str
     unseen: int = 0
 
 
@@ -80,9 +80,9 @@ def _is_justified(look: Mapping[str, Any], sight: Iterable[str]) -> bool:
 
     Example: `Non` in `x = |e`.
     """
-    behind = re.match(r"\w*", look["after"])
-    assert behind is not None
-    both = (look["ghost"], look["ghost"] + behind[0])
+    after = re.match(r"\w*", look["after"])
+    assert after is not None
+    both = (look["ghost"], look["ghost"] + after[0])
     return any(completes(look["before"], ghost, sight) for ghost in both)
 
 
@@ -133,7 +133,7 @@ def _is_old(events: Sequence[Mapping[str, Any]]) -> bool:
 def _agrees(look: Mapping[str, Any], state: State) -> bool:
     """Return whether the screen shows the text of `state`, and ghost text only at its cursor or after blanks there."""
     rows = TEXT.split("\n")
-    rows[ROW] = state.before + state.behind
+    rows[ROW] = state.before + state.after
     if look["rows"] != rows:
         return False
     between = look["before"].removeprefix(state.before)
@@ -143,21 +143,21 @@ def _agrees(look: Mapping[str, Any], state: State) -> bool:
 
 def _after(look: Mapping[str, Any], state: State, words: set[str], *, drawn: bool) -> Iterable[State]:
     """The states after `state` by the key that met `look`. drawn: `look` shows all that came before."""
-    key, before, behind = look["key"], state.before, state.behind
+    key, before, after = look["key"], state.before, state.after
     if len(key) == 1:
         yield replace(state, before=before + key)
     elif key == "Backspace":
         yield replace(state, before=before[:-1])
     elif key == "ArrowLeft":
-        yield replace(state, before=before[:-1], behind=before[-1:] + behind)
+        yield replace(state, before=before[:-1], after=before[-1:] + after)
     elif key == "End":
-        yield replace(state, before=before + behind, behind="")
+        yield replace(state, before=before + after, after="")
     elif key == "Tab" and drawn and look["ghost"]:
-        yield replace(state, before=look["before"] + look["ghost"], behind=look["after"])
+        yield replace(state, before=look["before"] + look["ghost"], after=look["after"])
     elif key == "Tab":
         yield replace(state, before=before + " " * (4 - len(before) % 4))
         for taken in _unseen(before, words, kept=drawn):
-            yield State(taken, behind, state.unseen + drawn)
+            yield State(taken, after, state.unseen + drawn)
 
 
 def _unseen(before: str, words: set[str], *, kept: bool) -> Iterable[str]:

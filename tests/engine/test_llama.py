@@ -100,7 +100,7 @@ def test_a_text_that_ends_within_a_line_and_other_files_are_told_of() -> None:
     assert server.bodies[0]["input_extra"] == [{"filename": "a/b.py", "text": "x = 1\n"}]
 
 
-def test_a_text_that_goes_on_behind_the_gap_ends_where_the_text_behind_it_begins() -> None:
+def test_a_text_that_goes_on_after_the_gap_ends_where_the_text_after_it_begins() -> None:
     inside = replace(ASKED, prefix="print(area(3, ", suffix=")\n", kind="expression")
 
     async def work(engine: LlamaEngine) -> None:

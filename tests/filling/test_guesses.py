@@ -132,12 +132,12 @@ def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
     ],
 )
 def test_a_guess_that_is_not_likely_alone_is_rated_with_the_next_one(
-    alone: float, behind: float, shown: bool, asked: int
+    alone: float, after: float, shown: bool, asked: int
 ) -> None:
     guess = guessed(BOX.replace("double", "int"), WIDER)[0]
     assert guess.then is not None and guess.then.rated == ("    int depth;", "    long depth;")
     assert guess.then.prefix.endswith("    long width;\n    long height;\n")
-    gains = {guess.request.rated: alone, guess.then.rated: behind}
+    gains = {guess.request.rated: alone, guess.then.rated: after}
     engine = ScriptedEngine(lambda request: Fill("", ratings=(50.0 + gains[request.rated], 50.0)))
     assert asyncio.run(is_likely(engine, guess)) == shown
     assert len(engine.requests) == asked

@@ -49,7 +49,7 @@ def test_what_does_not_agree_is_none() -> None:
     assert still_good(OFFER, *typed(b"N", b")")) == []
 
 
-def test_brackets_that_the_editor_has_closed_stay_behind_the_rest_of_the_offer() -> None:
+def test_brackets_that_the_editor_has_closed_stay_after_the_rest_of_the_offer() -> None:
     offer = Offer(OLD.uri, OLD.data, 4, 4, ("sum(a[0])", "sum(b) + 1"))
     for text, closed in ((b"sum(", b")"), (b"sum(a", b")"), (b"sum(a[", b"])")):
         document, cursor = typed(text, closed)
@@ -82,7 +82,7 @@ def test_a_block_stays_offered_while_it_is_typed_into_the_braces_that_the_editor
         assert still_good(offer, Document(old.uri, "javascript", 2, typed), 21) == []
 
 
-def test_an_offer_that_goes_on_behind_closed_brackets_covers_them() -> None:
+def test_an_offer_that_goes_on_after_closed_brackets_covers_them() -> None:
     offer = Offer(OLD.uri, OLD.data, 4, 4, ("dict(zip(a, b))[0]",))
     for text, closed in (
         (b"dict(", b")"),

@@ -409,7 +409,7 @@ def test_the_holes_of_a_function_are_found_together(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", HOLES)
-def test_a_hole_is_found_from_anywhere_within_it_and_directly_behind_it(language: str) -> None:
+def test_a_hole_is_found_from_anywhere_within_it_and_directly_after_it(language: str) -> None:
     marked = HOLES[language].replace("|", "")
     found = Document("file:///m", language, 1, re.sub("[«»]", "", marked).encode())
     begins = len(marked.partition("«")[0].encode())

@@ -140,7 +140,7 @@ def test_a_string_that_is_no_docstring_is_a_string() -> None:
     assert (gap.kind, gap.start, gap.end, gap.insert_after) == ("string", gap.end, gap.end, "")
 
 
-def test_a_cursor_behind_a_backslash_is_in_its_string() -> None:
+def test_a_cursor_after_a_backslash_is_in_its_string() -> None:
     text = 'x = "a\\|n" + b\n'
     document, gap = found("python", text)
     assert (gap.kind, shown(document, gap)) == ("string", text.replace("|", "<>", 1))

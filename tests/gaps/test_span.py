@@ -110,7 +110,7 @@ def test_damage_above_is_not_the_spans_fault() -> None:
     assert not faults_in(asked, "        b = 1")
 
 
-def test_a_bracket_of_the_line_above_may_be_closed_where_the_text_is_cut_behind() -> None:
+def test_a_bracket_of_the_line_above_may_be_closed_where_the_text_is_cut_after() -> None:
     asked = request("def f(a):\n    b = g(a,\n|\n    return b\n\n\ndef h(c,\n")
     assert not faults_in(asked, "          a)")
 

@@ -28,7 +28,7 @@ DOUBLED = {
 
 
 @pytest.mark.parametrize("name", DOUBLED)
-def test_a_fill_ends_before_the_bracket_behind_the_gap(name: str) -> None:
+def test_a_fill_ends_before_the_bracket_after_the_gap(name: str) -> None:
     language, text, fill, kept = DOUBLED[name]
     before, after = text.split("|")
     at = doubled(site_of(Infill(before, after, language, "rest_of_line")), fill.encode())

@@ -261,7 +261,7 @@ def test_nothing_strange_makes_it_raise(kind: str) -> None:
             assert fault.message and fault.start <= fault.end
 
 
-def test_a_gap_in_the_middle_of_a_body_has_the_rest_behind_it() -> None:
+def test_a_gap_in_the_middle_of_a_body_has_the_rest_after_it() -> None:
     rest = "\n        return x\n"
     assert body("x = 1", after=rest) == ()
     assert body("x = (1", after=rest) != ()

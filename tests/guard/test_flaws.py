@@ -163,11 +163,11 @@ def test_what_is_checked_warns_nobody_once_the_filter_is_set() -> None:
         ("    ", "\r\n    return rows, count\r\n", "count"),
     ],
 )  # fmt: skip
-def test_a_name_that_the_lines_behind_an_empty_one_use_is_missing(above: str, behind: str, name: str) -> None:
+def test_a_name_that_the_lines_after_an_empty_one_use_is_missing(above: str, after: str, name: str) -> None:
     prefix = f"import os\n\n\ndef f(rows):\n{above}"
-    assert missing_name(Infill(prefix, behind, "python", "statement")) == name
-    assert not missing_name(Infill(prefix, behind, "go", "statement"))
-    assert not missing_name(Infill(prefix, behind, "python", "string"))
+    assert missing_name(Infill(prefix, after, "python", "statement")) == name
+    assert not missing_name(Infill(prefix, after, "go", "statement"))
+    assert not missing_name(Infill(prefix, after, "python", "string"))
 
 
 def test_functions_within_functions_may_be_deeper_than_python_calls_itself() -> None:

@@ -75,7 +75,7 @@ def test_without_the_guard_the_judge_finds_harm(name: str, monkeypatch: pytest.M
     assert harm in ask(opened(place), fill).harms
 
 
-def test_the_blanks_behind_a_comment_are_its_own() -> None:
+def test_the_blanks_after_a_comment_are_its_own() -> None:
     found = islice(valid_places(load_language("c"), b"// one two  \nint a;\n", random.Random(0)), 30)
     assert {place.room for place, _ in found if place.kind == "comment"} == {(0, 12)}
 

@@ -111,7 +111,7 @@ def test_what_only_python_itself_refuses_is_refused() -> None:
         ("cpp", "void f() {\n|  cout << 'a';\n}\n", "#"),
     ],
 )
-def test_the_text_behind_the_gap_is_read_as_before(language: str, source: str, fill: str) -> None:
+def test_the_text_after_the_gap_is_read_as_before(language: str, source: str, fill: str) -> None:
     assert harm(language, source, fill, "rest_of_line")
 
 
@@ -161,7 +161,7 @@ def test_of_a_large_file_the_item_round_the_gap_is_checked() -> None:
     assert harm("python", "x = [\n" + "1,\n" * WHOLE + "|]\n", "2]", "collection")
 
 
-def test_in_a_broken_file_what_stands_behind_the_gap_is_read_as_before() -> None:
+def test_in_a_broken_file_what_stands_after_the_gap_is_read_as_before() -> None:
     broken = '|string Name(Color color) => color switch\n{\n    Color.Red => ,\n    _ => "green",\n};\n'
     assert harm("csharp", broken, '"""', "rest_of_line")
     assert harm("csharp", broken, "public ", "rest_of_line") == ""
@@ -202,7 +202,7 @@ def test_what_is_sound_with_a_guessed_end_is_looked_at_without_it(
     assert harm(language, source, fill, kind)
 
 
-def test_a_line_that_was_asked_for_may_open_the_string_that_is_closed_behind_it() -> None:
+def test_a_line_that_was_asked_for_may_open_the_string_that_is_closed_after_it() -> None:
     broken = "def f():\n|    \n        b('c')\n        \"\"\")\n    return 'd'\n"
     assert harm("python", broken, '    a = g("""', "rest_of_line", asked=True) == ""
     assert "read" in harm("python", broken, '    a = g("""', "rest_of_line")

@@ -115,7 +115,7 @@ def test_line_ends_do_not_move_the_point(newline: str) -> None:
     assert fill.encode()[: found.point].decode().endswith("b = (a")
 
 
-def test_a_long_file_behind_the_fill_is_not_read_to_its_end() -> None:
+def test_a_long_file_after_the_fill_is_not_read_to_its_end() -> None:
     before, after = PYTHON
     long = after + "G = [\n" + "    1,\n" * 1000 + "]\n"
     for fill in ("a = (1 1)\n    return a", "a = 1\n    if a:\n        b = [2\n    return a"):
@@ -142,7 +142,7 @@ def test_a_bracket_that_nothing_closes_shows_its_line() -> None:
     assert found.line <= fill.index("return")
 
 
-def test_the_reach_ends_a_quarter_of_the_fill_behind_the_point() -> None:
+def test_the_reach_ends_a_quarter_of_the_fill_after_the_point() -> None:
     fill = "a = (1 1\n" + "    b = 2\n" * 40
     found = find_break(request(*PYTHON), fill.rstrip())
     assert found is not None
@@ -153,7 +153,7 @@ def test_a_break_counts_from_the_end_of_what_earlier_canvases_wrote() -> None:
     first, second = "é = 1\n    b = 2\n    ", "c = (1 1)\n    return c"
     found = find_break(request(*PYTHON), first + second)
     assert found is not None
-    left = found.behind(first)
+    left = found.after(first)
     assert second[: left.point] == "c = (1"
     assert left.statement[0] == 0
-    assert found.behind(first + second).point == 0
+    assert found.after(first + second).point == 0

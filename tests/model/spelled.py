@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from dg_lsp.model.canvas import Seam
-from dg_lsp.model.networks.decoder import capped_logits, decode, view_behind
+from dg_lsp.model.networks.decoder import capped_logits, decode, view_after
 from dg_lsp.training.optimise import Optimiser
 from dg_lsp.training.shape import PAD, embedded_config, fresh_network
 
@@ -109,7 +109,7 @@ def _losses(network: Any, clean: Tensor, noisy: Tensor) -> tuple[Tensor, Tensor]
     cache = DynamicCache()
     encoded = network.model.encoder.language_model(input_ids=clean[:, :PREFIX], past_key_values=cache)
     embedded = table(noisy)
-    view = view_behind(PREFIX, CANVAS, embedded.device)
+    view = view_after(PREFIX, CANVAS, embedded.device)
     soft = torch.zeros_like(embedded)
     with torch.no_grad():
         seen = decode(network, _prefixes(cache, half), embedded[:half], soft[:half], view)

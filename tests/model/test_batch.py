@@ -83,10 +83,10 @@ def test_all_are_read_equally_far_into_the_suffix(
         return [0.0] * len(texts)
 
     monkeypatch.setattr("dg_lsp.model.batch.neg_log_likelihoods", noted)
-    for suffix, behind in ((SUFFIX, SUFFIX_READ), ("\nx\n", 4)):
+    for suffix, after in ((SUFFIX, SUFFIX_READ), ("\nx\n", 4)):
         row_neg_log_likelihoods(model, cache, *settled(model, "r", "r * r", suffix=suffix))
         texts, starts = asked.pop()
-        ends = [*model.encode(suffix), model.eos][:behind]
+        ends = [*model.encode(suffix), model.eos][:after]
         assert [list(text) for text in texts] == [
             [*model.encode(HEAD + fill), *ends] for fill in ("r", "r * r")
         ]

@@ -161,7 +161,7 @@ def test_what_followed_the_same_tokens_before_is_guessed(
     tokens: tuple[int, ...], count: int, guess: tuple[int, ...]
 ) -> None:
     lookup = Lookup((1, 2, 3, 0, 1, 2, 4, 1, 9), [(6, 2, 1), (7, 8), (6, 2, 5)])
-    assert lookup.behind(tokens, count) == guess
+    assert lookup.after(tokens, count) == guess
 
 
 def written(model: Checkpoint, request: Infill) -> list[str]:
@@ -194,10 +194,10 @@ def test_the_likeliest_text_that_ends_where_the_suffix_begins_is_found(
 
     first = chances([()])[0]
     singles: list[tuple[int, ...]] = [(token,) for token in allowed]
-    behind = chances(singles)
+    after = chances(singles)
     end = model.encode("\n")[0]
     for row, token in enumerate(allowed):
-        scores[token,] = float(first[token] + behind[row, end])
+        scores[token,] = float(first[token] + after[row, end])
     best = max(scores, key=lambda text: scores[text])
     found = written(model, request)
     ones = [text for text in found if len(model.encode(text)) == 1]

@@ -39,7 +39,7 @@ def test_what_does_not_fit_is_refused() -> None:
     assert SEAM.room(10, anchors=4) == 4
 
 
-def test_a_gap_that_fills_the_canvas_is_open_behind() -> None:
+def test_a_gap_that_fills_the_canvas_is_open_after() -> None:
     canvas = lay_out(SEAM, SEAM.room(10, 0), 10)
     assert canvas.anchored[0].tolist() == [True, True, *[False] * 8]
     assert anchors_from(stack([canvas, lay_out(SEAM, 5, 10)]), [10, 7], 12).tolist() == [17, 18, 19]

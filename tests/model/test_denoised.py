@@ -223,7 +223,7 @@ def test_free_slots_start_from_the_given_text_and_a_share_of_it_is_noise(
     assert seen[0][3] is None
 
 
-def test_behind_the_best_of_the_first_batch_the_others_stand_by_their_likelihood(
+def test_after_the_best_of_the_first_batch_the_others_stand_by_their_likelihood(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = iter([{"r": 5.0}, {"2 * r": 9.0, "r * r": 1.0}])

@@ -323,11 +323,11 @@ class Knowing:
         return iter(())
 
     def read(
-        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+        self, cache: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
         assert masks
         self.passes += 1
-        self._append(behind, len(tokens))
+        self._append(cache, len(tokens))
         pairs = zip(tokens.tolist(), positions.tolist(), strict=True)
         known = [(self._next(self.whole, *pair), self._next(self.other, *pair)) for pair in pairs]
         return torch.tensor(
@@ -499,10 +499,10 @@ def test_what_stands_in_the_file_already_takes_fewer_passes(
     knows(knowing, request, "min(r, half(r), 2)")
     real = knowing.network.read
 
-    def counted(behind: Cache, tokens: Tensor, *more: Any) -> Tensor:
+    def counted(cache: Cache, tokens: Tensor, *more: Any) -> Tensor:
         passes[-1] += 1
         assert len(tokens) <= 8
-        found: Tensor = real(behind, tokens, *more)
+        found: Tensor = real(cache, tokens, *more)
         return found
 
     monkeypatch.setattr(knowing.network, "read", counted)
@@ -553,9 +553,9 @@ def test_a_pass_of_many_tokens_is_measured_where_a_token_takes_a_sixth_of_a_seco
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
     monkeypatch.setattr("time.process_time", lambda: clock[0])
 
-    def slow(network: Any, behind: Cache, tokens: Tensor, *more: Any) -> Any:
+    def slow(network: Any, cache: Cache, tokens: Tensor, *more: Any) -> Any:
         clock[0] += 0.15 if len(tokens) == 1 else 0.45
-        return read(network, behind, tokens, *more)
+        return read(network, cache, tokens, *more)
 
     monkeypatch.setattr(type(model.network), "read", slow)
     found = measure(model.network)
@@ -688,7 +688,7 @@ def test_a_first_line_that_can_stand_alone_stands_without_unlikely_lines_below(
 
 @pytest.mark.parametrize("endings", [("lf", "nd"), ("nd",), ()], ids=["in sight", "another one", "none"])
 @pytest.mark.parametrize("word", ["half", "returned", "r_half_return", "maße", "self"])
-def test_a_half_word_is_completed_behind_any_of_its_letters(
+def test_a_half_word_is_completed_after_any_of_its_letters(
     knowing: Checkpoint, word: str, endings: tuple[str, ...]
 ) -> None:
     for typed in range(1, len(word) + 1):

@@ -117,9 +117,9 @@ def test_few_tokens_of_many_are_freed_and_the_others_lie_on_the_canvas(
         length = int((~canvas.anchored[0]).sum())
         for tokens, anchored in zip(canvas.tokens.tolist(), canvas.anchored.tolist(), strict=True):
             start, stop = anchored.index(False), len(anchored) - anchored[::-1].index(False)
-            behind = whole[start + length :]
+            after = whole[start + length :]
             assert tokens[:start] == whole[:start]
-            assert tokens[stop : stop + len(behind)] == behind
+            assert tokens[stop : stop + len(after)] == after
             assert not any(anchored[start:stop])
         counts.append(int((~canvas.anchored[0]).sum()))
     assert counts[0] <= 3

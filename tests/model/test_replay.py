@@ -125,7 +125,7 @@ def test_what_cannot_be_replayed_is_computed_plainly(
     assert len(caplog.messages) == 1 and "CUDA graphs are off" in caplog.messages[0]
 
 
-def test_batches_behind_a_long_prefix_are_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_after_a_long_prefix_are_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replay copies and masks the whole bucket for each row."""
     network, replays = network_with()
     monkeypatch.setattr("dg_lsp.model.networks.replay._MOST", 2 * BUCKETS[0])

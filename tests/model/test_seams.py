@@ -57,11 +57,11 @@ class Alphabet:
         return iter(())
 
     def read(
-        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+        self, cache: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
         assert len(positions) == len(tokens) and masks[None].shape[0] == len(tokens)
         nothing = torch.zeros(1, 1, len(tokens), 1)
-        behind.update(nothing, nothing, 0)
+        cache.update(nothing, nothing, 0)
         return torch.nn.functional.one_hot(tokens, self.text_config.vocab_size).float()
 
     def logits(self, states: Tensor) -> Tensor:

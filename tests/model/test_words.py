@@ -40,7 +40,7 @@ def ranked(model: Checkpoint, asked: Infill) -> list[str]:
     return [ending.text for ending in run_to_end(ranking)[1]]
 
 
-def behind(
+def after(
     monkeypatch: pytest.MonkeyPatch, text: str, refusal: str = "", chance: float | None = None
 ) -> list[Infill]:
     """Let every line after a word be filled with `text`; the requests for that."""
@@ -90,10 +90,10 @@ def test_the_likeliest_word_comes_first(model: Checkpoint) -> None:
     assert ranked(model, asked) == [e for _, e in sorted(zip(scores, asked.endings or (), strict=True))]
 
 
-def test_the_line_is_filled_behind_the_likeliest_word(
+def test_the_line_is_filled_after_the_likeliest_word(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = behind(monkeypatch, "")
+    asked = after(monkeypatch, "")
     first, second, _ = ranked(model, request("rst", "eld", "le"))
     fill = run(model, request("rst", "eld", "le", alternatives=2))
     assert (fill.text, fill.others) == (first, (second,))
@@ -104,7 +104,7 @@ def test_the_line_is_filled_behind_the_likeliest_word(
 def test_a_fill_that_goes_on_with_the_word_is_dropped(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    behind(monkeypatch, "_name(x)")
+    after(monkeypatch, "_name(x)")
     assert run(model, request("rst")).text == "rst"
     fill = run(model, request(""))
     assert fill.text == "" and "ends the word" in fill.refusal
@@ -113,7 +113,7 @@ def test_a_fill_that_goes_on_with_the_word_is_dropped(
 def test_the_likelier_of_the_word_alone_and_with_the_rest_is_taken(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    behind(monkeypatch, " + 1")
+    after(monkeypatch, " + 1")
     for chosen, scores in (("rst", [1.0, 2.0]), ("rst + 1", [2.0, 1.0])):
         told = [[score] for score in scores]
         monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_, told=told: told)
@@ -135,18 +135,18 @@ def test_the_chance_of_a_fill_is_that_of_the_word_and_of_what_follows_it(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(words, "neg_log_likelihoods_of_tokens", lambda *_: [[2.0], [1.0]])
-    behind(monkeypatch, " + 1", chance=0.5)
+    after(monkeypatch, " + 1", chance=0.5)
     fill = run(model, request("rst"))
     assert fill.text == "rst + 1" and fill.chance == pytest.approx(words.KNOWN / 2)
     # Nobody knows how sure the rest is.
-    behind(monkeypatch, " + 1")
+    after(monkeypatch, " + 1")
     assert run(model, request("rst")).chance == pytest.approx(words.KNOWN)
 
 
 def test_an_unsure_rest_does_not_spoil_a_sure_word(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    behind(monkeypatch, " + 1", chance=words.LEAST / 2)
+    after(monkeypatch, " + 1", chance=words.LEAST / 2)
     fill = run(model, request("rst"))
     assert (fill.text, fill.chance, fill.source) == ("rst", words.KNOWN, "retrieved")
     # After a word that is complete it is all there is to offer, at its own chance.
@@ -157,7 +157,7 @@ def test_an_unsure_rest_does_not_spoil_a_sure_word(
 def test_a_word_without_a_rest_that_can_be_shown_stands_alone(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    behind(monkeypatch, "", "it would add a syntax error")
+    after(monkeypatch, "", "it would add a syntax error")
     fill = run(model, request("rst"))
     assert (fill.text, fill.refusal) == ("rst", "")
     fill = run(model, request(""))
@@ -168,7 +168,7 @@ def test_where_the_likeliest_word_cannot_be_shown_the_next_one_is_tried(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second, _ = ranked(model, request("rst", "eld", "le"))
-    asked = behind(monkeypatch, "", "it would add a syntax error")
+    asked = after(monkeypatch, "", "it would add a syntax error")
     monkeypatch.setattr(words, "why_refused", lambda _, text: "a syntax error" if text == first else "")
     fill = run(model, request("rst", "eld", "le"))
     assert (fill.text, fill.refusal, fill.others) == (second, "", ())

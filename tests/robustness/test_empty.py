@@ -110,7 +110,7 @@ def test_ghost_text_that_does_not_come_says_why(serve: Serve, name: str) -> None
     assert "text of the file" not in wire.stderr
 
 
-def test_behind_a_complete_word_the_texts_that_end_it_are_offered(serve: Serve) -> None:
+def test_after_a_complete_word_the_texts_that_end_it_are_offered(serve: Serve) -> None:
     wire, text = serve(), "#@ longer\nx = pa|\n"
     asked = inline(text, opened(wire, text), kind=1)
     span = {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 6}}
@@ -159,8 +159,8 @@ def test_what_was_dismissed_and_what_was_accepted(serve: Serve) -> None:
     span = {"start": params["position"], "end": params["position"]}
     change = {"textDocument": {"uri": URI, "version": 2}, "contentChanges": [{"range": span, "text": "None"}]}
     wire.send(notification("textDocument/didChange", change))
-    behind = inline(text.replace("|", "None"), at + 4)
-    assert wire.ask("taken", "textDocument/inlineCompletion", behind)["result"]["items"] == []
+    after = inline(text.replace("|", "None"), at + 4)
+    assert wire.ask("taken", "textDocument/inlineCompletion", after)["result"]["items"] == []
     told(wire, "was just accepted")
 
 

@@ -394,7 +394,7 @@ def accept(wire: Wire) -> None:
     assert ghost(wire, "behind", {**AT_X, "character": 8}) == []
 
 
-def test_behind_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> None:
+def test_after_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> None:
     wire = start("scripted:8:50")
     accept(wire)
     # Enter is pressed before the fill has ended, but for a busy machine; the request takes it over.
@@ -430,7 +430,7 @@ def test_nothing_is_begun_ahead_where_the_setting_says_no(start: Start) -> None:
     assert wire.ask("s", "dg-lsp/status")["result"]["passes"] == 8
 
 
-def test_ghost_text_behind_the_selected_entry_of_a_menu(start: Start) -> None:
+def test_ghost_text_after_the_selected_entry_of_a_menu(start: Start) -> None:
     wire = start()
     wire.send(changed(2, "import os\nx = os.pa\n"))
     span = {"start": {"line": 1, "character": 7}, "end": {"line": 1, "character": 9}}
@@ -470,7 +470,7 @@ def test_line_ends_and_form_feeds_do_not_move_the_cursor(start: Start) -> None:
     assert item == {"insertText": "None", "range": {"start": at, "end": at}}
 
 
-def test_what_stands_behind_the_cursor_stays(start: Start) -> None:
+def test_what_stands_after_the_cursor_stays(start: Start) -> None:
     wire = start()
     wire.send(changed(2, "y = '\U0001f600'; x =   \n"))
     at = {"line": 0, "character": 14}

@@ -123,8 +123,8 @@ def test_the_bytes_that_an_edit_replaces_are_those_at_its_positions(
         assert shown_bytes(text) == old[:start] + shown_bytes(text)[start:stop] + old[end:]
         head, tail = to_text(units[:first], encoding), to_text(units[last:], encoding)
         if not is_half(head[-1:]) and not is_half(tail[:1]):
-            kept, behind = len(shown_bytes(head)), len(shown_bytes(tail))
-            assert found == (kept, len(old) - behind, len(shown_bytes(text)) - behind)
+            kept, after = len(shown_bytes(head)), len(shown_bytes(tail))
+            assert found == (kept, len(old) - after, len(shown_bytes(text)) - after)
 
 
 # -- by hand

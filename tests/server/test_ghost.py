@@ -76,7 +76,7 @@ def test_the_text_of_an_item_begins_at_the_cursor_though_its_edit_begins_lines_a
     assert convert.text_from(document, len(text), edit) == "urn (\n        1\n    )"
 
 
-def test_an_item_behind_the_selected_entry_has_its_range_and_begins_with_it() -> None:
+def test_an_item_after_the_selected_entry_has_its_range_and_begins_with_it() -> None:
     text = b"y = 1\nx = fo"
     span = types.Range(types.Position(1, 4), types.Position(1, 6))
     selected = types.SelectedCompletionInfo(range=span, text="foo")

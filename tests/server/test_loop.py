@@ -143,7 +143,7 @@ def test_the_loop_does_not_stand(wire: Wire, what: str) -> None:
     assert spent < BAR * slow
 
 
-def test_messages_behind_a_large_one_are_handled_in_order(wire: Wire) -> None:
+def test_messages_after_a_large_one_are_handled_in_order(wire: Wire) -> None:
     """Changes and requests see the text that the client had, whichever of them a thread prepares."""
     count = 3_000
     many = [inserted(n, 0, "yy") for n in range(count)]
@@ -181,7 +181,7 @@ def test_keys_in_a_long_text_are_applied_in_order_while_requests_wait(wire: Wire
     assert "failed" not in wire.stderr and "never retrieved" not in wire.stderr
 
 
-def test_a_cancel_overtakes_what_waits_behind_a_large_message(wire: Wire) -> None:
+def test_a_cancel_overtakes_what_waits_after_a_large_message(wire: Wire) -> None:
     large = changed(2, *(inserted(n, 0, "y") for n in range(20_000)))
     waiting = [ghost(f"w{n}", n) for n in range(3)]
     cancels = [notification("$/cancelRequest", {"id": f"w{n}"}) for n in range(3)]

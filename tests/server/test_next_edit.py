@@ -82,7 +82,7 @@ def test_places_are_taken_one_after_the_other_and_then_in_the_other_document() -
     ]  # fmt: skip
 
 
-def test_the_nearest_place_behind_the_cursor_comes_first() -> None:
+def test_the_nearest_place_after_the_cursor_comes_first() -> None:
     async def scenario() -> Any:
         context = made()
         renamed(context)

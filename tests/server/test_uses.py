@@ -68,9 +68,9 @@ def show(context: Context, text: str, chance: float | None = None) -> None:
     context.session.offers.show(offer)
 
 
-def holds(context: Context, behind: str, version: int = 2) -> None:
+def holds(context: Context, after: str, version: int = 2) -> None:
     """Let `behind` be the text after `x = `."""
-    context.workspace.documents.change(URI, version, [(None, TEXT[:AT] + behind + "\n")])
+    context.workspace.documents.change(URI, version, [(None, TEXT[:AT] + after + "\n")])
 
 
 def use(kind: str, characters: int = 1, uri: str = URI) -> dict[str, Any]:
@@ -148,12 +148,12 @@ def test_counting_and_showing_open_no_socket(
     ],
 )
 def test_a_taken_text_counts_as_kept_if_it_is_still_there_later_and_when_saved(
-    fast: None, kinds: list[str], behind: str, later: str, expected: dict[str, int]
+    fast: None, kinds: list[str], after: str, later: str, expected: dict[str, int]
 ) -> None:
     async def work() -> None:
         context = window()
         show(context, "load(1)")
-        holds(context, behind)
+        holds(context, after)
         for kind in kinds:
             await used(context, use(kind, 7 // len(kinds)))
         holds(context, later, 3)

@@ -97,7 +97,7 @@ def test_open_strings_and_comments() -> None:
     assert state("c", '#include "a¦').string == b'"'
 
 
-def test_the_statement_begins_behind_what_ends_the_one_above() -> None:
+def test_the_statement_begins_after_what_ends_the_one_above() -> None:
     for language, text, wanted in (
         ("java", "class A { void f() { g(); h(¦", "h("),
         ("go", "func f() {\n\tg()\n\th(¦", "h("),

@@ -54,7 +54,7 @@ def edited(draw: st.DrawFn) -> Marked:
 @given(edited())
 def test_an_offset_stays_between_its_neighbours(text: Marked) -> None:
     for offset in range(len(text.old) + 1):
-        found = text.changes.before(offset), text.changes.behind(offset)
+        found = text.changes.before(offset), text.changes.after(offset)
         wanted = text.expected(offset)
         assert wanted is None or found == wanted
         assert found[0] <= found[1]
@@ -77,8 +77,8 @@ def test_the_way_back(text: Marked) -> None:
     assert back.turned() == text.changes
     for offset in range(len(text.now) + 1):
         place = back.before(offset)
-        if place == back.behind(offset) and not text.changes.cuts(place):
-            assert text.changes.before(place) <= offset <= text.changes.behind(place)
+        if place == back.after(offset) and not text.changes.cuts(place):
+            assert text.changes.before(place) <= offset <= text.changes.after(place)
 
 
 @given(edited(), EDITS)
@@ -89,7 +89,7 @@ def test_changes_on_changes(text: Marked, more: list[tuple[int, int, int]]) -> N
     text.changes = both
     for offset in range(len(text.old) + 1):
         if (wanted := text.expected(offset)) is not None:
-            assert (both.before(offset), both.behind(offset)) == wanted
+            assert (both.before(offset), both.after(offset)) == wanted
 
 
 def test_a_place_whose_text_gave_way_to_other_text_is_a_guess() -> None:
@@ -133,7 +133,7 @@ def test_one_change_in_a_long_text_is_found(length: int) -> None:
     assert found.spans == (Change(length, length + 1, length, length + 2),)
 
 
-def test_a_line_put_in_behind_another_lies_at_its_end() -> None:
+def test_a_line_put_in_after_another_lies_at_its_end() -> None:
     old, new = b"a\nb\n", b"a\nc\nb\n"
     found = trimmed(Changes().then(0, len(old), len(new)), old, new)
     assert found.spans == (Change(1, 1, 1, 3),)

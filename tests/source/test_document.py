@@ -51,7 +51,7 @@ def test_every_character_comes_back_from_its_position(text: str, encoding: Encod
 
 
 @given(TEXTS, ENCODINGS)
-def test_a_position_counts_the_units_behind_the_last_line_end(text: str, encoding: Encoding) -> None:
+def test_a_position_counts_the_units_after_the_last_line_end(text: str, encoding: Encoding) -> None:
     width = {
         "utf-8": lambda c: len(c.encode()),
         "utf-16": lambda c: 1 + (c > "\uffff"),
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "offset", "end"), [(b"\nab", 0, 0), (b"ab\rcd\n", 0, 2), (b"ab\ncd\r", 0, 2), (b"ab", 1, 2)]
 )
-def test_a_line_ends_before_the_first_line_end_behind_the_offset(data: bytes, offset: int, end: int) -> None:
+def test_a_line_ends_before_the_first_line_end_after_the_offset(data: bytes, offset: int, end: int) -> None:
     assert line_end(data, offset) == end
 
 

@@ -217,8 +217,8 @@ def test_a_fixture_that_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pyt
 def _filled(language: Language, case: Fixture) -> bytes:
     """The text of `case` with the neutral text of its kind in the right gap."""
     before, _, rest = case.marked.partition("⟦")
-    behind = rest.partition("⟧")[2]
-    text = before + language.placeholders[case.kind] + behind
+    after = rest.partition("⟧")[2]
+    text = before + language.placeholders[case.kind] + after
     return "".join(c for c in text if c not in "⟨⟩").encode()
 
 
@@ -228,15 +228,15 @@ def _anchored_quantifiers(query: str) -> list[str]:
     tokens = [token for token in every if token[0] not in ";@#"]
     found = []
     for at, token in enumerate(tokens):
-        behind, depth = at + 1, 0
-        while token == "." and behind < len(tokens):
-            depth += (tokens[behind] in "([") - (tokens[behind] in ")]")
-            behind += 1
+        after, depth = at + 1, 0
+        while token == "." and after < len(tokens):
+            depth += (tokens[after] in "([") - (tokens[after] in ")]")
+            after += 1
             if depth <= 0:
                 break
-        beside = (tokens[at - 1 : at], tokens[behind : behind + 1] if depth == 0 else [])
+        beside = (tokens[at - 1 : at], tokens[after : after + 1] if depth == 0 else [])
         if token == "." and any(one and one[0] in "*+?" for one in beside):
-            found.append(" ".join(tokens[max(at - 4, 0) : behind + 1]))
+            found.append(" ".join(tokens[max(at - 4, 0) : after + 1]))
     return found
 
 

@@ -242,7 +242,7 @@ def test_the_loss_asks_for_free_slots_only(cutter: Cutter) -> None:
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attention: str) -> None:
+def test_a_canvas_sees_its_prefix_and_nothing_after_it(cutter: Cutter, attention: str) -> None:
     """What stands in the document from the canvas's start on is the answer; it must not be seen."""
     network = fresh_network(embedded_config(320, 32, 2), 0, torch.float32, attention)
     batch = draw(cutter, Bucket(2, 128, 1, 64, 1.0), random.Random(12), 1.0)
@@ -250,8 +250,8 @@ def test_a_canvas_sees_its_prefix_and_nothing_behind_it(cutter: Cutter, attentio
     asked = losses(network, batch, noisy)[0]
     hidden = torch.arange(128) >= batch.starts
     assert bool(hidden.any()) and not bool(hidden.all())
-    behind = replace(batch, tokens=torch.where(hidden, 5, batch.tokens))
-    assert torch.equal(losses(network, behind, noisy)[0], asked)
+    after = replace(batch, tokens=torch.where(hidden, 5, batch.tokens))
+    assert torch.equal(losses(network, after, noisy)[0], asked)
     before = replace(batch, tokens=torch.where(hidden, batch.tokens, 5))
     assert not torch.equal(losses(network, before, noisy)[0], asked)
 

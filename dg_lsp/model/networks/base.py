@@ -46,12 +46,12 @@ class Reader(Network, Protocol):
     """A network that reads texts after a prefix from left to right."""
 
     def read(
-        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+        self, cache: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
-        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `behind`.
+        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `cache`.
 
         tokens, positions: int64 [tokens]. masks: by the window of a layer (None for a layer that sees everything), bool
-        [tokens, keys], True where a token sees a key of `behind` or of a new token.
+        [tokens, keys], True where a token sees a key of `cache` or of a new token.
         """
         ...
 

@@ -94,9 +94,9 @@ class Causal(torch.nn.Module):
         return [*kinds] if own else [None] * config.num_hidden_layers
 
     def read(
-        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+        self, cache: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
-        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `behind`."""
+        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `cache`."""
         kind = self.network.model.norm.weight.dtype
         by_window = {window: added(mask, kind) for window, mask in masks.items()}
         mask: Any = next(iter(by_window.values()))
@@ -107,7 +107,7 @@ class Causal(torch.nn.Module):
             input_ids=tokens[None],
             attention_mask=mask,
             position_ids=positions[None],
-            past_key_values=behind,
+            past_key_values=cache,
         )
         states: Tensor = read.last_hidden_state[0]
         return states

@@ -30,7 +30,7 @@ class View:
         return View(self.positions[:rows], masks)
 
 
-def view_behind(start: int, length: int, device: torch.device) -> View:
+def view_after(start: int, length: int, device: torch.device) -> View:
     """The view of a canvas of `length` slots after `start` tokens, without masks."""
     return View(torch.arange(start, start + length, device=device)[None])
 
@@ -42,7 +42,7 @@ def hidden_states(network: Any, cache: Any, canvas: Tensor, soft: Tensor | None)
     """
     embedded = network.model.decoder.embed_tokens(canvas)
     signal = torch.zeros_like(embedded) if soft is None else soft
-    view = view_behind(cache.get_seq_length(), embedded.shape[1], embedded.device)
+    view = view_after(cache.get_seq_length(), embedded.shape[1], embedded.device)
     return decode(network, cache, embedded, signal, view)
 
 

@@ -45,9 +45,9 @@ class DiffusionGemma(DiffusionGemmaForBlockDiffusion):
         return iter(())
 
     def read(
-        self, behind: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
+        self, cache: Cache, tokens: Tensor, positions: Tensor, masks: Mapping[int | None, Tensor]
     ) -> Tensor:
-        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `behind`."""
+        """Return the hidden states [tokens, hidden] of `tokens`, and append their keys and values to `cache`."""
         config, dtype = self.text_config, self.model.decoder.embed_tokens.weight.dtype
         windows = {"sliding_attention": config.sliding_window, "full_attention": None}
         by_kind = {kind: added(masks[windows[kind]], dtype) for kind in dict.fromkeys(config.layer_types)}
@@ -55,7 +55,7 @@ class DiffusionGemma(DiffusionGemmaForBlockDiffusion):
             input_ids=tokens[None],
             attention_mask=by_kind,
             position_ids=positions[None],
-            past_key_values=behind,
+            past_key_values=cache,
         )
         states: Tensor = read.last_hidden_state[0]
         return states

@@ -43,8 +43,8 @@ _ATTENTION = {
 }
 _NORMED = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
 _UNIT = {"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
-_BEHIND = {"ffn_norm": "post_attention_layernorm"}
-_GATED = _ATTENTION | _BEHIND | _UNIT
+_AFTER = {"ffn_norm": "post_attention_layernorm"}
+_GATED = _ATTENTION | _AFTER | _UNIT
 # llama.cpp turns neighbouring numbers of a head together, transformers those half a head apart.
 _TURNED = ("self_attn.q_proj", "self_attn.k_proj")
 _PERIOD, _LOCAL_BASE = 6, 10_000.0  # of Gemma 3: each sixth layer sees everything
@@ -136,7 +136,7 @@ LAYOUTS = {
         {
             **_ATTENTION,
             **_NORMED,
-            **_BEHIND,
+            **_AFTER,
             "ffn_gate_inp": "mlp.gate",
             "ffn_gate_exps": "mlp.experts.gate_proj",
             "ffn_up_exps": "mlp.experts.up_proj",
@@ -150,7 +150,7 @@ LAYOUTS = {
     ),
     "starcoder2": Layout(
         "starcoder2",
-        {**_ATTENTION, **_BEHIND, "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"},
+        {**_ATTENTION, **_AFTER, "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"},
         _OPTIONS | {"attention.layer_norm_epsilon": "norm_epsilon"},
         joins=False,
         free=False,

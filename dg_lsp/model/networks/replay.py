@@ -42,7 +42,7 @@ def passes(network: Any, cache: PrefixCache) -> Pass:
     Replayed if `enable` was called for `network`, else plain.
     """
     replays: Replays | None = getattr(network, "replays", None)
-    return _plain(network, cache) if replays is None else replays.behind(cache)
+    return _plain(network, cache) if replays is None else replays.after(cache)
 
 
 def enable(network: Any, record: Record | None = None, buckets: tuple[int, ...] = BUCKETS) -> "Replays":
@@ -72,7 +72,7 @@ class Replays:
         """The number of recordings; it no longer grows once every shape in use has been met."""
         return len(self._recordings)
 
-    def behind(self, cache: PrefixCache) -> Pass:
+    def after(self, cache: PrefixCache) -> Pass:
         """The pass after the prefix in `cache`; a plain one if the prefix is longer than every bucket."""
         plain = _plain(self._network, cache)
         bucket = next((b for b in self._buckets if b >= len(cache.tokens)), None)
@@ -91,12 +91,12 @@ class Replays:
 
         return replayed
 
-    def _replayed(self, canvas: Tensor, soft: Tensor | None, behind: tuple[int, Pass]) -> Tensor:
+    def _replayed(self, canvas: Tensor, soft: Tensor | None, after: tuple[int, Pass]) -> Tensor:
         """The hidden states from the recording of this shape, which is made if there is none.
 
         A new recording is compared with the plain pass; if it fails or differs, replaying ends for good.
         """
-        bucket, plain = behind
+        bucket, plain = after
         rows, length = canvas.shape
         shape = (1 << (rows - 1).bit_length(), length, bucket)
         if known := self._recordings.get(shape):

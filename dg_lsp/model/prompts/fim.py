@@ -141,10 +141,10 @@ def _frame(tokenizer: Tokenizer, bos: int, request: Infill) -> Frame:
     assert family is not None, "the tokenizer has no tokens for fill-in-the-middle"
     opening = (bos,) if family.begins else ()
     prefix, pieces = special(tokenizer, family.prefix), _pieces(tokenizer, request)
-    behind = (special(tokenizer, family.suffix), *plain(tokenizer, near_suffix(request.suffix)))
+    after = (special(tokenizer, family.suffix), *plain(tokenizer, near_suffix(request.suffix)))
     if not family.middle:
-        return Frame((*opening, *behind, prefix, *pieces))
-    between = (*pieces, *behind, special(tokenizer, family.middle))
+        return Frame((*opening, *after, prefix, *pieces))
+    between = (*pieces, *after, special(tokenizer, family.middle))
     # The end of a span is known by the text after it only, and found more often from a middle that begins with it.
     start = last_line if request.kind == "span" else item_start
     return Frame((*opening, prefix), cut=start(request.prefix), between=between)
@@ -174,8 +174,8 @@ def _pieces(tokenizer: Tokenizer, request: Infill) -> tuple[int, ...]:
 
 def _lines_around(request: Infill) -> frozenset[str]:
     """The lines in sight around the gap but for its own, which is being written."""
-    above, behind = (LINE_END.split(text) for text in (request.prefix, near_suffix(request.suffix)))
-    return _lines("\n".join((*above[:-1], *behind[1:])))
+    above, after = (LINE_END.split(text) for text in (request.prefix, near_suffix(request.suffix)))
+    return _lines("\n".join((*above[:-1], *after[1:])))
 
 
 def _lines(text: str) -> frozenset[str]:

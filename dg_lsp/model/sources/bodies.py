@@ -11,7 +11,7 @@ from torch import Tensor
 from dg_lsp.guard import ended as end_of
 from dg_lsp.guard import first_sentence, flaws_of, goes_round, shorten, without_round
 from dg_lsp.messages import BODIES, Draft, Fill, Infill
-from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
+from dg_lsp.model.beam import Row, only, search, start_after, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of, why_refused
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import draft_of
@@ -23,7 +23,7 @@ from dg_lsp.source.language import load_language
 # several are, or twice as many texts as rows: by the times and the bodies in docs/research/bodies.md.
 _ONE, _SEVERAL, _FLAWED = 1 / 2, 3 / 4, 2
 # A text that the network ends is kept unless it is so many nats after the likeliest unfinished one.
-_BEHIND = 6.0
+_AFTER = 6.0
 # How likely a docstring written from left to right is exactly right; none of 60 was (docs/research/bodies.md).
 DOCSTRINGS = 0.01
 
@@ -77,11 +77,11 @@ def draft_bodies(task: Task, join: Join) -> Generator[Draft, None, list[Fill]]:
     request, clock = task.request, task.clock
     flaws, found = flaws_of(request), list[Fill]()
     if request.kind in BODIES:
-        start = start_behind(task.model, task.cache, join)
+        start = start_after(task.model, task.cache, join)
         found = yield from search(start, _UpToEnd(task, start.again, flaws), clock)
     shown = [fill for fill in found if not fill.refusal]
     if len(shown) < request.alternatives and not (shown and clock.is_over()):
-        start = start_behind(task.model, task.cache, join)
+        start = start_after(task.model, task.cache, join)
         found += yield from search(start, _Greedy(task, start.again, shown), clock)
     return sorted(found, key=lambda fill: (bool(fill.refusal), flaws(fill.text)))
 
@@ -120,7 +120,7 @@ class _UpToEnd:
             text = self.task.model.tokenizer.decode(list(row.tokens))[len(self.again) :]
             kept = _kept(self.task.request, text)
             if row.tokens[-1] in self.task.model.ends:
-                if row.score > rows[0].score - _BEHIND:
+                if row.score > rows[0].score - _AFTER:
                     self.ended.setdefault(
                         kept, (row.score / len(row.tokens), _fill_of(self.task.request, kept))
                     )

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dg_lsp.guard import Site, is_in_header, left_open, missing_name, site_of, to_bytes
 from dg_lsp.messages import Draft, Infill, Source
-from dg_lsp.model.beam import LINE_BREAKS, Row, Start, only, search, start_behind, start_in_word, tokens_from
+from dg_lsp.model.beam import LINE_BREAKS, Row, Start, only, search, start_after, start_in_word, tokens_from
 from dg_lsp.model.candidates import Candidate
 from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.sources.imports import Wanted
@@ -30,7 +30,7 @@ _CROSSING = 4
 # (docs/research/candidates-and-judge.md). Where both sides are in sight drafting stops once no unfinished text can
 # become likelier than the likeliest finished one.
 _LEFT = 0.4
-_BEHIND = 4.0
+_AFTER = 4.0
 # The probability, at least, that a statement begins with a name that the lines after it use and nothing defines: 41 of
 # 44 such statements do (docs/research/candidates-and-judge.md), but another line may be the one to define it.
 _MISSING = 0.8
@@ -100,7 +100,7 @@ def draft_line(task: Task) -> Generator[Draft, None, list[EndedText]]:
     token before the gap is written again, as one of those that begin with its text: after `x = ` the blank and the `f`
     of `f()` are one token.
     """
-    begin = start_in_word if task.model.ends else start_behind
+    begin = start_in_word if task.model.ends else start_after
     start = begin(task.model, task.cache, task.join)
     known, missing = _followed(task, start.again), missing_name(task.request)
     policy = _UpToSuffix(
@@ -191,7 +191,7 @@ class _UpToSuffix:
             self.wanted.prefer(totals[number], written, before)
         self._expect(rows, totals)
         scores, places = totals.flatten().topk(self.task.plan.drafts.rows)
-        least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _BEHIND
+        least = max([float(scores[0]), *(one.score for one in self.found.values())]) - _AFTER
         possible = int((scores > least).sum())
         found = zip(scores[:possible].tolist(), places[:possible].tolist(), strict=True)
         split = ((score, *divmod(place, totals.shape[1])) for score, place in found)
@@ -270,7 +270,7 @@ class _UpToSuffix:
         ended = (replace(one, score=one.score - over, alone=one.alone - over) for one in self.found.values())
         found = sorted(ended, key=lambda one: -one.score)
         count = self.task.plan.drafts.rows + len(self.followed)
-        return [one for one in found[:count] if one.score > found[0].score - _BEHIND]
+        return [one for one in found[:count] if one.score > found[0].score - _AFTER]
 
 
 def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
@@ -279,8 +279,8 @@ def _ends(model: Checkpoint, join: Join, request: Infill) -> _Ends:
     The latter are those whose text the suffix begins with, alone or after a part of the gap: `)` and `))` in front of
     `)`. Where a line ends after the gap, all that begin with a line end: it may be one token with the indentation.
     """
-    suffix = (request.suffix[:_LONGEST] if model.ends else join.behind) or "\n"
-    whole = list(model.ends or (join.end if not join.behind else ()))
+    suffix = (request.suffix[:_LONGEST] if model.ends else join.after) or "\n"
+    whole = list(model.ends or (join.end if not join.after else ()))
     crossing = list[tuple[int, str]]()
     for token, at in _holding(model.texts, model.special, suffix[0]):
         text = model.texts[token]

@@ -43,8 +43,8 @@ class Gaps:
         filler = load_language(request.language, request.macros).placeholders[request.kind]
         held = [text or filler for text in texts] or [filler] * self.count
         before = [text + around for text, around in zip(held[:number], request.between, strict=False)]
-        behind = [around + text for around, text in zip(request.between, held[1:], strict=True)][number:]
-        prefix, suffix = request.prefix + "".join(before), "".join(behind) + request.suffix
+        after = [around + text for around, text in zip(request.between, held[1:], strict=True)][number:]
+        prefix, suffix = request.prefix + "".join(before), "".join(after) + request.suffix
         return replace(request, prefix=prefix, suffix=suffix, between=())
 
 
@@ -115,12 +115,12 @@ def fill_together(
     head, found = list(seam.head), list[tuple[int, int]]()
     for number in range(len(between) + 1):
         last = number == len(between)
-        behind = Seam(tuple(head), *((seam.suffix, seam.filler) if last else (between[number], FREE)))
+        after = Seam(tuple(head), *((seam.suffix, seam.filler) if last else (between[number], FREE)))
         length = gaps.lengths[number] if gaps.lengths else 0
         if not length:
-            room = behind.room(slots, ANCHORS + sum(len(ids) + 1 for ids in between[number:]))
+            room = after.room(slots, ANCHORS + sum(len(ids) + 1 for ids in between[number:]))
             search = replace(plan.search, lengths=lengths_that_fit(plan.search.lengths, room))
-            for ranked in search_length(model.network, cache, (behind, slots), search, request.seed + number):
+            for ranked in search_length(model.network, cache, (after, slots), search, request.seed + number):
                 length = ranked[0].length
                 clock.searched += search.steps
                 yield Draft(0, (), clock.milliseconds())

@@ -9,7 +9,7 @@ from torch import Tensor
 from dg_lsp.guard import ended as end_of
 from dg_lsp.guard import goes_round, is_last_of_span, site_of
 from dg_lsp.messages import Draft, Fill, Infill
-from dg_lsp.model.beam import Row, only, search, start_behind, text_logits, tokens_from
+from dg_lsp.model.beam import Row, only, search, start_after, text_logits, tokens_from
 from dg_lsp.model.candidates import Candidate, candidates_of, fitted, none_of
 from dg_lsp.model.clock import draft_of
 from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
@@ -48,7 +48,7 @@ def spans(task: Task) -> Generator[Draft, None, list[Candidate]]:
 @torch.inference_mode()
 def _written(task: Task, policy: "_PastTheEnd") -> Generator[Draft, None, str]:
     """Write a text after the prefix, which the cache holds; yield a Draft before each token."""
-    start = start_behind(task.model, task.cache, task.join)
+    start = start_after(task.model, task.cache, task.join)
     policy.again = start.again
     return (yield from search(start, policy, task.clock))
 
@@ -73,9 +73,9 @@ def _likeliest_first(task: Task, texts: Sequence[str]) -> list[str]:
     model, join = task.model, task.join
     if len(texts) < 2 or is_last_of_span(site_of(task.request)):
         return [*reversed(texts)]
-    below = replace(join, behind=suffix_beginning(model, task.request), end=())
+    below = replace(join, after=suffix_beginning(model, task.request), end=())
     read = [read_together(model, one, text) for text in texts for one in (join, below)]
-    tokens, starts = [row for row, _ in read], [behind for _, (_, _, behind) in read]
+    tokens, starts = [row for row, _ in read], [after for _, (_, _, after) in read]
     nats = neg_log_likelihoods_of_tokens(model.network, task.cache, tokens, starts, join.kept)
     unlikely = [sum(end) + sum(suffix) for end, suffix in zip(nats[::2], nats[1::2], strict=True)]
     return [text for _, text in sorted(zip(unlikely, texts, strict=True), key=lambda pair: pair[0])]

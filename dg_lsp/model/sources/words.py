@@ -59,11 +59,11 @@ def words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     for ending in ranked[: request.alternatives + SPARE]:
         # 2.
         # The retrieved texts follow the half word, not the whole one.
-        behind = replace(
+        after = replace(
             request, prefix=request.prefix + ending.text, endings=None, alternatives=1, retrieved=()
         )
         fill = Fill("")
-        for event in task.fill(replace(behind, deadline=clock.left())):
+        for event in task.fill(replace(after, deadline=clock.left())):
             if isinstance(event, Draft):
                 yield event
             else:
@@ -88,8 +88,8 @@ def whole_words(task: Task) -> Generator[Draft, None, list[Candidate]]:
     found = list[Fill]()
     for candidate in candidates:
         fill = checked(task.request, candidate)
-        behind = (fill.text[len(one) :] for one in endings if fill.text.startswith(one))
-        if not fill.refusal and all(is_part(rest.encode("utf-8")) for rest in behind):
+        after = (fill.text[len(one) :] for one in endings if fill.text.startswith(one))
+        if not fill.refusal and all(is_part(rest.encode("utf-8")) for rest in after):
             why = "it makes another word of the half word before it"
             fill = replace(fill, text="", parses=False, refusal=why)
         found.append(fill)
@@ -170,10 +170,10 @@ def _with_ending(task: Task, ending: Ending, fill: Fill) -> Generator[Draft, Non
     if not rest or (not refused and fill.chance is not None and fill.chance < LEAST):
         return alone
     if not refused:
-        behind = replace(request, prefix=request.prefix + ending.text)
-        lines, seam = tokenise(model, behind)
+        after = replace(request, prefix=request.prefix + ending.text)
+        lines, seam = tokenise(model, after)
         yield from task.encode(lines)
-        join = join_of(model, behind, lines, seam)
+        join = join_of(model, after, lines, seam)
         read = [read_together(model, join, text) for text in ("", rest)]
         starts = [first for _, (first, _, _) in read]
         short, long = neg_log_likelihoods_of_tokens(

@@ -10,7 +10,7 @@ local api = vim.api
 ---@field row integer counted from 0
 ---@field col integer bytes
 ---@field before string the row's text before the place
----@field behind string the row's text after it
+---@field after string the row's text after it
 ---@field count integer the buffer's number of lines
 ---@field text string
 ---@field inside? boolean whether the cursor belongs into the empty block that the text ends with
@@ -29,7 +29,7 @@ function M.offer(text)
     row = row - 1,
     col = col,
     before = line:sub(1, col),
-    behind = line:sub(col + 1),
+    after = line:sub(col + 1),
     count = api.nvim_buf_line_count(buf),
     text = text,
   }
@@ -48,7 +48,7 @@ function M.typed(offer)
     return nil
   end
   local lines = api.nvim_buf_get_lines(offer.buf, offer.row, row + 1, false)
-  if lines[1]:sub(1, offer.col) ~= offer.before or lines[#lines]:sub(col + 1) ~= offer.behind then
+  if lines[1]:sub(1, offer.col) ~= offer.before or lines[#lines]:sub(col + 1) ~= offer.after then
     return nil
   end
   lines[#lines] = lines[#lines]:sub(1, col)
@@ -106,7 +106,7 @@ function M.inside()
   return line and line:find("^%s+$") and count or 0
 end
 
---- The byte of a column of a line in the encoding that was agreed, the line's end for one behind it.
+--- The byte of a column of a line in the encoding that was agreed, the line's end for one after it.
 ---@param line string
 ---@param column integer
 ---@param encoding string
