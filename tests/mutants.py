@@ -5,15 +5,19 @@ processes of the tests are forked from one that has imported the libraries, whic
 """
 
 import argparse
+import io
 import multiprocessing
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
+import tokenize
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +37,10 @@ LIBRARIES += [
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`old` stands once in `file`; with `new` in its place a clause of `law` is broken, and `test` must fail."""
+    """The code `old` is in `file` once; with `new` in its place a clause of `law` is broken, and `test` must fail.
+
+    How the code is laid out does not matter: see `places_of`.
+    """
 
     law: int
     name: str
@@ -67,6 +74,14 @@ MUTANTS = (
         "self.shown.startswith(typed)",
         "False",
         "tests/server/test_growth.py::test_an_accepted_line_goes_on_with_the_lines_below_it",
+    ),
+    Mutant(
+        5,
+        "a fill may end the code around it in a file of another language",
+        "dg_lsp/guard/check.py",
+        "return any(ends.search(lines) for ends in document.ends)",
+        "return not lines",
+        "tests/source/test_injections.py::test_no_fill_ends_the_code_around_it",
     ),
     Mutant(
         5,
@@ -1289,6 +1304,45 @@ MUTANTS = (
 )
 
 
+def places_of(code: str, text: str, suffix: str = ".py") -> list[tuple[int, int]]:
+    """Return where `code` is in `text`, by its tokens: line ends, indentation, comments and last commas are left out.
+
+    By its letters in a file of another language, or within a string.
+    """
+    wanted, found = (_tokens(part) if suffix == ".py" else [] for part in (code, text))
+    words, size = [word for word, _, _ in wanted], len(wanted)
+    at = [n for n in range(len(found) - size + 1) if [word for word, _, _ in found[n : n + size]] == words]
+    if not (at and words):
+        return [(m.start(), m.end()) for m in re.finditer(re.escape(code), text)]
+    return [(found[n][1], found[n + size - 1][2]) for n in at]
+
+
+def broken(mutant: Mutant, text: str) -> str:
+    """Return `text`, which holds the code of `mutant` once, with what is to be in its place."""
+    ((start, end),) = places_of(mutant.old, text, Path(mutant.file).suffix)
+    new = mutant.new.strip() if text[start:end] != mutant.old else mutant.new
+    return text[:start] + new + text[end:]
+
+
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return the tokens of Python's `text`, a file or a part of it, and the span of each; [] if it ends within one."""
+    opened = "(" * 9  # in brackets, more than a part may close, no indentation is wrong
+    starts = [-len(opened), *accumulate(map(len, text.splitlines(keepends=True)))]
+    found = list[tuple[str, int, int]]()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(opened + text).readline):
+            if token.type == tokenize.ERRORTOKEN and token.string.strip():
+                return []
+            if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.STRING, tokenize.OP):
+                if token.string in (")", "]", "}") and found and found[-1][0] == ",":
+                    found.pop()
+                start, end = (starts[line - 1] + column for line, column in (token.start, token.end))
+                found.append((token.string, start, end))
+    except (tokenize.TokenError, IndentationError):
+        pass  # the brackets are not closed: all tokens have come
+    return found[len(opened) :]
+
+
 def survives(mutant: Mutant) -> str:
     """Empty when the mutant is killed as it should be, else what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
@@ -1297,9 +1351,7 @@ def survives(mutant: Mutant) -> str:
         shutil.copytree(ROOT, copy, ignore=left_out)
         file = copy / mutant.file
         text = file.read_text(encoding="utf-8")
-        if text.count(mutant.old) != 1:
-            return f"its text stands {text.count(mutant.old)} times in {mutant.file}"
-        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        file.write_text(broken(mutant, text), encoding="utf-8")
         said = Path(folder) / "said"
         process = PROCESSES.Process(target=run_test, args=(mutant.test, copy, said))
         process.start()
