@@ -104,8 +104,8 @@ vsix: $(VSCODE)/dg-lsp.vsix
 $(VSCODE)/node_modules: $(VSCODE)/package-lock.json
 	cd $(VSCODE) && npm ci --no-audit --no-fund --loglevel=error
 	touch $@
-$(VSCODE)/dg-lsp.vsix: $(VSCODE)/node_modules LICENSE $(addprefix $(VSCODE)/,package.json README.md tsconfig.json \
-	eslint.config.mjs licences.mjs .vscodeignore) $(wildcard $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md)
+$(VSCODE)/dg-lsp.vsix: $(VSCODE)/node_modules LICENSE $(addprefix $(VSCODE)/,package.json README.md CHANGELOG.md \
+	images/icon.png tsconfig.json eslint.config.mjs licences.mjs .vscodeignore) $(wildcard $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md)
 	cp LICENSE $(VSCODE)/LICENSE
 	cd $(VSCODE) && npm run --silent check && npm run --silent build && npm run --silent package
 
