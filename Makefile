@@ -107,7 +107,7 @@ $(VSCODE)/node_modules: $(VSCODE)/package-lock.json
 $(VSCODE)/dg-lsp.vsix: $(VSCODE)/node_modules LICENSE $(addprefix $(VSCODE)/,package.json README.md CHANGELOG.md \
 	images/icon.png tsconfig.json eslint.config.mjs licences.mjs .vscodeignore) $(wildcard $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md)
 	cp LICENSE $(VSCODE)/LICENSE
-	cd $(VSCODE) && npm run --silent check && npm run --silent build && npm run --silent package
+	cd $(VSCODE) && npm run --silent check && npm run --silent build && TZ=UTC npm run --silent package
 
 # The wheel, with both plug-ins in it.
 wheel: .venv/ready vsix
