@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from dg_lsp.cli.shown import show, shown
 
 _REPAINTS = 4  # a second
-_PAUSE = 10.0  # seconds between two passing messages in a file
+PAUSE = 10.0  # seconds between two passing messages in a file
 
 
 class Waiting:
@@ -81,7 +81,7 @@ def telling(what: str) -> Iterator[Callable[[str], None]]:
             nonlocal printed
             passing, now = text.endswith("\r"), time.monotonic()
             line.say(text.removesuffix("\r"))
-            if not passing or (not line.moves and now - printed >= _PAUSE):
+            if not passing or (not line.moves and now - printed >= PAUSE):
                 show(text.removesuffix("\r"))
                 printed = now if passing else printed
 

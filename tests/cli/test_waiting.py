@@ -7,6 +7,11 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
+from dg_lsp.cli.engine import teller
+from dg_lsp.messages import Status
+
 PROGRAM = """
 import sys, time
 from dg_lsp.cli.waiting import Waiting
@@ -97,3 +102,23 @@ def test_an_interrupt_leaves_the_terminal_clean() -> None:
     program = PROGRAM.replace("    time.sleep(1.4)", "    raise SystemExit(0)")
     said = in_terminal(program)
     assert said.rindex("\x1b[?25h") > said.index("\x1b[?25l")
+
+
+def test_the_start_of_an_engine_is_told_in_few_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    tell = teller()
+    tell(Status("starting"))
+    for done in range(400):
+        now += 0.05
+        tell(Status("starting"))
+        tell(Status("loading", done / 400))
+    tell(Status("ready", 1.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "dg-lsp: starting the engine ..."
+    assert lines[1:] == ["dg-lsp: loading 50 %"]
+    # Another program has started it.
+    teller()(Status("loading", 0.4))
+    assert capsys.readouterr().err == "dg-lsp: loading 40 %\n"
