@@ -1,6 +1,9 @@
 """The plug-ins repeat the server's lists without a difference."""
 
+import json
 import re
+import struct
+import tomllib
 from pathlib import Path
 from typing import get_args
 
@@ -58,3 +61,19 @@ def test_vs_code_knows_each_state_of_an_engine() -> None:
     assert set(get_args(State)) < set(listed(VSCODE / "protocol.ts", "export type State ="))
     cases = (VSCODE / "status.ts").read_text(encoding="utf-8")
     assert {state for state in get_args(State) if f'"{state}"' in cases} == set(get_args(State))
+
+
+def test_a_release_has_one_version_and_what_a_shop_of_extensions_shows() -> None:
+    root, extension = MANIFEST.parents[2], MANIFEST.parent
+    manifest = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    version = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    (newest, *_) = re.findall(
+        r"^## (.+)$", (extension / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert manifest["version"] == newest == version
+    icon = (extension / manifest["icon"]).read_bytes()
+    assert icon.startswith(b"\x89PNG\r\n\x1a\n") and struct.unpack(">II", icon[16:24]) == (256, 256)
+    packed = (extension / ".vscodeignore").read_text(encoding="utf-8").splitlines()
+    assert {f"!{manifest['icon']}", "!CHANGELOG.md", "!README.md"} <= {*packed}
+    entry = (root / ".ci/mason.yaml").read_text(encoding="utf-8")
+    assert f"name: {manifest['name']}\n" in entry and manifest["license"] in entry and "@VERSION" in entry
