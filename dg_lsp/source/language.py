@@ -299,13 +299,12 @@ def _tree(folder: str) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
 
 
 def language_of(path: PurePath | str) -> str:
-    """The name of the language of files like `path`; UnknownLanguage where none claims its suffix."""
-    claims, suffix = _suffixes(), PurePath(path).suffix.lower()
-    if suffix not in claims:
-        raise UnknownLanguage(
-            f"no language is known for {PurePath(path).name}; known are {', '.join(sorted(claims))}"
-        )
-    return claims[suffix]
+    """The name of the language of files like `path`; UnknownLanguage where none claims its suffix or its name."""
+    name, claims = PurePath(path).name, _suffixes()
+    found = claims.get(PurePath(path).suffix.lower()) or _files().get(name.partition(".")[0].lower())
+    if found is None:
+        raise UnknownLanguage(f"no language is known for {name}; known are {', '.join(sorted(claims))}")
+    return found
 
 
 def has_language(name: str) -> bool:
@@ -409,6 +408,12 @@ def _folders() -> dict[str, str]:
 def _suffixes() -> dict[str, str]:
     """The language of each suffix, such as "python" for ".pyi"."""
     return {s: name for name in _names() for s in _facts(name)["suffixes"]}
+
+
+@cache
+def _files() -> dict[str, str]:
+    """The language of each name of files without a suffix, or with any other one, such as "dockerfile"."""
+    return {file: name for name in _names() for file in _facts(name).get("files", ())}
 
 
 @cache

@@ -156,6 +156,13 @@ PLACES = {
         '{\n  "a": [¦],\n  "b": 1\n}\n',
         '{\n  "c": {{ c }},\n  "a": ¦,\n  "b": 1\n}\n',
     ),
+    "hcl": (
+        "a = ¦\nb = 1\n",
+        'resource "a" "b" {\n  c = ¦\n  d = [1, 2]\n}\n',
+        "locals {\n  ¦\n  d = f(1)\n}\n",
+        "locals {\n  a = [1, ¦]\n  d = {\n    b = 1\n  }\n}\n",
+    ),
+    "dockerfile": ("FROM ¦\nRUN a\n", "FROM a\n¦\nRUN b\n", "FROM a\nENV B=¦\nCMD c\n"),
     "toml": ("a = ¦\nb = 1\n", "[t]\na = [1, ¦]\nb = 1\n", "c = {{ c }}\na = ¦\nb = 1\n"),
     "yaml": (
         "a: 1\nb: ¦\nc: 2\n",
@@ -225,6 +232,8 @@ LOOSE = {
     "lua": (*_BRACKETS, *_QUOTES, "[[a", "--[[ a", "[==[ a", "--[=[ a ]]"),
     "css": ("(a", "a)", "a]", "{a", "a { b: c", "} b {", "url(a", '"abc', "'abc", "1 /* x", "a */", "/*"),
     "json": ("[1", "1]", '{"x": 1', "1}", '"abc', '"a": [', '"a": {', "1 /* x", "{", "["),
+    "hcl": ("[1", "1]", "{ x = 1", "1}", '"abc', '"${a', '"${a"', "f(1", "1)", "1 /* x", "/*", "<<EOT", "[for a in b"),
+    "dockerfile": ('"abc', "'abc", 'a "b', "<<EOF"),
     "toml": ("[1", "1]", "{ x = 1", "1}", '"abc', "'abc", '"""a', "'''a", '["a'),
     "yaml": ('"a', "]", "[a", "'a", "{a: 1", "}", "[a, 'b']]", '"a" "', "a: b: c"),
     "shell": ('"abc', "'abc", "$(a", "`a", '"$(a', '"${a', "<<EOF", "$((1", "a | (b", "${a"),

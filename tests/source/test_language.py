@@ -109,6 +109,10 @@ def test_the_language_of_many_files_reads_each_fact_once(monkeypatch: pytest.Mon
     monkeypatch.setattr(tomllib, "loads", counted)
     found = [language_of(f"src/file{n}.{suffix}") for n in range(200) for suffix in ("py", "PY", "rs")]
     assert set(found) == {"python", "rust"}
+    assert {language_of(name) for name in ("Dockerfile", "a/dockerfile.dev", "Containerfile")} == {
+        "dockerfile"
+    }
+    assert language_of("dockerfile.md") == "markdown" and language_of("main.tf") == "hcl"
     assert all(language.has_language(name) for name in ("a.py", "b.TSX")) and not language.has_language("c")
     assert len(read) == len(known_languages()) + len(plain_languages()) + len(containers())
 
