@@ -80,6 +80,11 @@ class Ahead:
             if not typed:
                 raise
 
+    def line(self, uri: str) -> int | None:
+        """Return the line of the work for the document `uri`; None if there is none."""
+        work = self._work.get(uri)
+        return work.document.line_at(work.cursor) if work else None
+
     def stop(self) -> None:
         """Cancel all work."""
         for uri in list(self._work):

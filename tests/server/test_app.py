@@ -408,6 +408,40 @@ def test_after_an_accepted_line_the_next_one_is_filled_ahead(start: Start) -> No
     assert wire.ask("s", "dg-lsp/status")["result"]["state"] == "ready"
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("vue", "<p>ä</p>\n<script>\nlet x = \n</script>\n"),
+        ("markdown", "# Größe\n```python\nx = \n```\n"),
+    ],
+)
+def test_work_ahead_in_code_of_another_language_continues_while_it_is_typed(
+    start: Start, language: str, text: str
+) -> None:
+    wire, uri, line = start("scripted:8:50"), f"file:///w/a.{language}", text.split("\n")[2]
+    opened = {"uri": uri, "languageId": language, "version": 1, "text": text}
+    wire.send(notification("textDocument/didOpen", {"textDocument": opened}))
+
+    def typed(version: int, new: str) -> None:
+        whole = [{"text": text.replace(line, new)}]
+        versioned = {"uri": uri, "version": version}
+        wire.send(
+            notification("textDocument/didChange", {"textDocument": versioned, "contentChanges": whole})
+        )
+
+    def asked(name: str, at: int, after: int = 0) -> list[Any]:
+        place = inline({"line": 2 + after, "character": at}) | {"textDocument": {"uri": uri}}
+        return wire.ask(name, "textDocument/inlineCompletion", place)["result"]["items"]  # type: ignore[no-any-return]
+
+    assert asked("shown", len(line))
+    typed(2, f"{line}None")
+    # The next line is begun ahead, and a request takes it over.
+    wait_until(lambda: wire.ask("s", "dg-lsp/status")["result"]["passes"] >= 9)
+    typed(3, f"{line}None\n")
+    assert asked("next", 0, after=1)
+    assert wire.ask("s", "dg-lsp/status")["result"]["fills"] == 2
+
+
 @pytest.mark.parametrize("typed", ["x = None\n(", "x = None "])
 def test_another_change_ends_what_was_begun_ahead(start: Start, typed: str) -> None:
     wire = start("scripted:60:50")

@@ -26,7 +26,7 @@ from dg_lsp.server.trigger import opens
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document, whole
 from dg_lsp.source.jsx import is_attribute
-from dg_lsp.source.language import load_language
+from dg_lsp.source.language import injections_of, load_language
 
 # A command of the client, for the cursor.
 _INSIDE = types.Command("Continue in the block", "dg-lsp.inside")
@@ -142,7 +142,7 @@ def look_ahead(context: Context, uri: str) -> None:
     ahead, offer = context.session.ahead, context.session.offers.shown(uri)
     with suppress(NoGap):
         snapshot = context.around(context.workspace.document(uri))
-        settings, document = snapshot.settings, snapshot.document
+        settings, document = snapshot.settings, _code_ahead(context, snapshot.document)
         ahead.changed(document)
         if offer is None or ahead.is_for(document) or not (settings.prefetch and settings.automatic):
             return
@@ -150,6 +150,18 @@ def look_ahead(context: Context, uri: str) -> None:
             typed, cursor = replace(snapshot, document=expected[0]), expected[1]
             spot = Spot(typed, cursor, cursor, typed.range(cursor, cursor), whole=False, automatic=True)
             ahead.begin(typed.document, cursor, fill_at(context, spot, "ahead"))
+
+
+def _code_ahead(context: Context, document: Document) -> Document:
+    """Return `document`, or the code in it that work ahead or the shown text is in."""
+    if injections_of(document.language) is None:
+        return document
+    line, offer = context.session.ahead.line(document.uri), context.session.offers.shown(document.uri)
+    if line is None and offer is not None:
+        line = replace(document, data=offer.data).line_at(offer.start)
+    if line is None or line >= len(document.line_starts):
+        return document
+    return context.workspace.part(document, document.line_end(line))[0]
 
 
 def _grow(context: Context, snapshot: Snapshot, offer: Offer, position: types.Position) -> None:
