@@ -9,6 +9,7 @@ import importlib
 import importlib.metadata
 import json
 import math
+import platform
 import re
 import sys
 import textwrap
@@ -42,6 +43,7 @@ from dg_lsp.settings import Settings, UsageError, is_foreign
 State = Literal["ok", "warn", "fail"]
 _LONG, _WIDTH = 240, 100  # characters of a finding that is folded, and of its lines
 _PYTHON = (3, 11)
+_TRIED = {("Linux", "x86_64")}  # the systems and machines whose tests somebody has run
 _OLDEST = {"nvim": (0, 12), "vscode": (1, 91)}
 _LITTLE = 2 << 30  # bytes of free memory below which loading the embedded checkpoint may fail
 # Bytes of a GPU that the released checkpoint needs, by the bits of its experts' weights (docs/hardware.md).
@@ -67,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp doctor`."""
     explain(
         parser,
-        "Check this installation step by step: Python, packages, device, memory, grammars, checkpoint, a fill by the "
-        "shared engine and, if that fails, one in this process. Each line that is not ok says how to fix it.",
+        "Check this installation step by step: system, Python, packages, device, memory, grammars, checkpoint, a fill by "
+        "the shared engine and, if that fails, one in this process. Each line that is not ok says how to fix it.",
         "dg-lsp doctor --no-fill",
         "0 nothing failed (warnings are allowed), 1 a check failed",
     )
@@ -95,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a line for each check; 1 if one failed."""
     checks: list[Callable[[Settings], Finding]]
     # The memory first: the engine takes some of it.
-    checks = [check_memory, check_python, check_packages, check_device, check_grammars]
+    checks = [check_memory, check_system, check_python, check_packages, check_device, check_grammars]
     checks += [partial(check_checkpoint, large=sys.maxsize) if arguments.hashes else check_checkpoint]
     checks += [] if arguments.no_fill else [check_auto]
     if arguments.editor:
@@ -163,6 +165,18 @@ def check_python(_: Settings) -> Finding:
     if sys.version_info < _PYTHON:
         return Finding("python", "fail", found, "install Python 3.11 or newer and dg-lsp in it")
     return Finding("python", "ok", found)
+
+
+def check_system(_: Settings) -> Finding:
+    """Say which system and processor this is, and what to report from those that nobody has tried."""
+    system, machine = platform.system(), platform.machine()
+    found = f"{system} {platform.release()} on {machine}"
+    if (system, machine) in _TRIED:
+        return Finding("system", "ok", found)
+    found += "; dg-lsp is built for macOS and arm64 as well, but has only been tried with Linux on x86_64"
+    return Finding(
+        "system", "warn", found, "please report to the project what `dg-lsp doctor --json` prints here"
+    )
 
 
 def check_packages(_: Settings) -> Finding:

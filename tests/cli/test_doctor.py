@@ -41,6 +41,25 @@ def test_a_long_list_is_folded_and_no_name_in_it_is_broken():
     assert "\n" not in doctor._line(doctor.Finding("device", "ok", "x " * 100))
 
 
+@pytest.mark.parametrize(
+    ("system", "machine", "state"),
+    [
+        ("Linux", "x86_64", "ok"),
+        ("Linux", "aarch64", "warn"),
+        ("Darwin", "arm64", "warn"),
+        ("Darwin", "x86_64", "warn"),
+    ],
+)
+def test_a_system_that_nobody_has_tried_says_what_to_report(
+    system: str, machine: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.system", lambda: system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    finding = doctor.check_system(SETTINGS)
+    assert finding.state == state and f"{system} " in finding.found and machine in finding.found
+    assert ("dg-lsp doctor --json" in finding.fix) is (state == "warn")
+
+
 def test_an_old_python_is_a_failure(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 10, 9))
     finding = doctor.check_python(SETTINGS)
@@ -293,10 +312,20 @@ def test_the_engine_loads_while_the_checks_run_unless_a_checkpoint_is_to_be_meas
         return check
 
     monkeypatch.setattr("dg_lsp.cli.engine.begin", begin)
-    for name in ("memory", "python", "packages", "device", "grammars", "checkpoint", "auto", "engine"):
+    for name in (
+        "memory",
+        "system",
+        "python",
+        "packages",
+        "device",
+        "grammars",
+        "checkpoint",
+        "auto",
+        "engine",
+    ):
         monkeypatch.setattr(doctor, f"check_{name}", noting(name))
     assert main(["doctor"]) == 0
-    assert order[:3] == ["memory", "begin", "python"] and order[-1] == "engine"
+    assert order[:3] == ["memory", "begin", "system"] and order[-1] == "engine"
     # Neither where nothing is to be filled, nor beside a measurement.
     order.clear()
     assert main(["doctor", "--no-fill"]) == 0
