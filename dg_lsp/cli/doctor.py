@@ -69,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `dg-lsp doctor`."""
     explain(
         parser,
-        "Check this installation step by step: system, Python, packages, device, memory, grammars, checkpoint, a fill by "
-        "the shared engine and, if that fails, one in this process. Each line that is not ok says how to fix it.",
+        "Check this installation step by step: system, Python, packages, device, memory, grammars, checkpoint, a fill "
+        "by the shared engine and, if that fails, one in this process. Each line that is not ok says how to fix it.",
         "dg-lsp doctor --no-fill",
         "0 nothing failed (warnings are allowed), 1 a check failed",
     )
