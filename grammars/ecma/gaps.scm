@@ -123,10 +123,11 @@
 ; A name that is there once.
 (object [(pair key: [(property_identifier) (string)]) (shorthand_property_identifier)] @once)
 
-; A label is for a loop, or for a block that is left by `break`. Any other is a field of an object in the wrong place.
-(labeled_statement body: [(expression_statement) (empty_statement)]) @refuse
-((labeled_statement body: (statement_block) @_block) @refuse
-  (#not-match? @_block "[^A-Za-z0-9_$]break[^A-Za-z0-9_$]"))
+; A label is for a loop, or for a block that is left by `break`. Any other is a field of an object in the wrong place,
+; except Svelte's `$`, whose statement runs again when what it reads changes.
+((labeled_statement label: (_) @_label body: [(expression_statement) (empty_statement)]) @refuse (#not-eq? @_label "$"))
+((labeled_statement label: (_) @_label body: (statement_block) @_block) @refuse
+  (#not-eq? @_label "$") (#not-match? @_block "[^A-Za-z0-9_$]break[^A-Za-z0-9_$]"))
 
 ; What is only right in a function, an asynchronous one, a generator, a loop, or at the top of a file.
 [(function_declaration) (generator_function_declaration) (function_expression) (generator_function) (method_definition)

@@ -9,6 +9,7 @@ import pytest
 from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.gaps.find import find_gap
 from dg_lsp.guard.check import faults_of_edit
+from dg_lsp.guard.harm import harm_of
 from dg_lsp.reasons import NoGap
 from dg_lsp.source.document import Document
 from dg_lsp.source.injections import codes_of, injected
@@ -192,6 +193,16 @@ def test_no_fill_ends_the_code_around_it(text: str, language: str, fill: str, re
     assert whole.data.startswith(code.data[:offset] + fill.encode())
     found = [fault.message for fault in faults_of_edit(code, gap, edit)]
     assert ("what ends the code in this file" in " ".join(found)) is refused
+
+
+@pytest.mark.parametrize(
+    ("fill", "offered"), [("$: b = 2 * a;", True), ("$: {\n    b = 2 * a;\n  }", True), ("c: b = 2 * a;", False)]
+)
+def test_a_statement_that_svelte_runs_again_is_offered(fill: str, offered: bool) -> None:
+    before = "<script>\n  let a = 1;\n  let b;\n  "
+    code, offset = injected(opened(before + "\n</script>\n", "svelte"), len(before))
+    gap = find_gap(code, offset)
+    assert (harm_of(code, gap, Edit(gap.start, gap.end, fill)) == "") is offered
 
 
 @pytest.mark.parametrize(
