@@ -162,6 +162,12 @@ PLACES = {
         "locals {\n  ¦\n  d = f(1)\n}\n",
         "locals {\n  a = [1, ¦]\n  d = {\n    b = 1\n  }\n}\n",
     ),
+    "svelte": (
+        "<p>a ¦ b</p>\n<p>c</p>\n",
+        "<div>\n  ¦\n  <p>c</p>\n</div>\n",
+        "{#if a}\n  <b>¦</b>\n{/if}\n<p>c</p>\n",
+        "<ul>\n  {#each a as b}\n    <li on:click={f}>{b} ¦</li>\n  {/each}\n</ul>\n",
+    ),
     "dockerfile": ("FROM ¦\nRUN a\n", "FROM a\n¦\nRUN b\n", "FROM a\nENV B=¦\nCMD c\n"),
     "toml": ("a = ¦\nb = 1\n", "[t]\na = [1, ¦]\nb = 1\n", "c = {{ c }}\na = ¦\nb = 1\n"),
     "yaml": (
@@ -233,6 +239,7 @@ LOOSE = {
     "css": ("(a", "a)", "a]", "{a", "a { b: c", "} b {", "url(a", '"abc', "'abc", "1 /* x", "a */", "/*"),
     "json": ("[1", "1]", '{"x": 1', "1}", '"abc', '"a": [', '"a": {', "1 /* x", "{", "["),
     "hcl": ("[1", "1]", "{ x = 1", "1}", '"abc', '"${a', '"${a"', "f(1", "1)", "1 /* x", "/*", "<<EOT", "[for a in b"),
+    "svelte": ("<b>a", "</b>", "<!-- x", '<a href="b', "<a href='b'", "<b", "</p></div>", "{a", "a}", "{#if b}"),
     "dockerfile": ('"abc', "'abc", 'a "b', "<<EOF"),
     "toml": ("[1", "1]", "{ x = 1", "1}", '"abc', "'abc", '"""a', "'''a", '["a'),
     "yaml": ('"a', "]", "[a", "'a", "{a: 1", "}", "[a, 'b']]", '"a" "', "a: b: c"),
@@ -246,12 +253,12 @@ CASES = [(name, place) for name, places in PLACES.items() for place in places]
 def loose(language: str, text: str) -> list[str]:
     """What is not in pairs in `text`, by counting alone; for texts of this page, whose odd signs are all loose."""
     pairs = [("(", ")"), ("[", "]"), ("{", "}"), ("<!--", "-->")]
-    if language not in ("shell", "ruby", "python", "lua", "yaml", "toml", "html", "json"):
+    if language not in ("shell", "ruby", "python", "lua", "yaml", "toml", "html", "svelte", "json"):
         pairs.append(("/*", "*/"))
-    quotes = ['"', "`", "$$", "$x$"] + ([] if language in ("html", "rust") else ["'"])
+    quotes = ['"', "`", "$$", "$x$"] + ([] if language in ("html", "svelte", "rust") else ["'"])
     odd = [a for a, b in pairs if text.count(a) != text.count(b)]
     odd += [quote for quote in quotes if text.count(quote) % 2]
-    if language == "html":
+    if language in ("html", "svelte"):
         odd += [t for t in ("b", "p", "div") if text.count(f"<{t}") != text.count(f"</{t}>")]
     return odd
 
