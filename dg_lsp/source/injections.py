@@ -46,6 +46,11 @@ class _Part:
     name: str
     ends: re.Pattern[bytes]
 
+    def holds(self, data: bytes, offset: int) -> bool:
+        """Return whether the cursor at `offset` of `data` is in the code, and not on the line of what ends it."""
+        is_last = self.end == len(data) or data[self.end - 1 : self.end] not in (b"\n", b"\r")
+        return self.start <= offset < self.end or (is_last and self.start <= offset == self.end)
+
 
 def injected(document: Document, offset: int) -> tuple[Document, int]:
     """Return the code around `offset` in a file of another language and the offset in it, or the document as it is.
@@ -61,7 +66,7 @@ def injected(document: Document, offset: int) -> tuple[Document, int]:
         return document, offset
     if len(document.data) <= _LARGEST:
         for part in _parts(document.data, facts):
-            if part.start <= offset <= part.end:
+            if part.holds(document.data, offset):
                 found = _code_of(document, part, offset)
                 return found if document.ends else injected(*found)
     elif not facts.rest:
@@ -115,7 +120,7 @@ def _fences(data: bytes) -> Iterator[_Part]:
         if opened is None:
             opened = found
         elif found is None or (found["marks"].startswith(opened["marks"]) and not found["name"]):
-            ends = re.compile(rb"(?<![^\r\n])[ \t>]*%b[ \t]*(?![\w+#-])" % opened["marks"])
+            ends = re.compile(rb"(?<![^\r\n])[ \t>]*%b[ \t]*+(?![\w+#-])" % opened["marks"])
             end = found.start() if found else len(data)
             yield _Part(_next_line(data, opened.end()), end, opened["name"].decode(), ends)
             opened = None

@@ -95,7 +95,7 @@ def test_the_code_of_a_fence_keeps_its_lines_and_columns() -> None:
     assert shell.language == "shell" and shell.data[offset:].startswith(b" a\n\n```\nb\n")
 
 
-@pytest.mark.parametrize("place", [" Use", "`py", "~~ ", " ~~"])
+@pytest.mark.parametrize("place", [" Use", "`py", "```\n\n  ", "~~ ", " ~~"])
 def test_outside_of_a_fence_nothing_is_filled(place: str) -> None:
     with pytest.raises(NoGap, match="in Markdown files only the code fences are filled"):
         part(FENCES, "markdown", place)
@@ -138,6 +138,9 @@ def test_code_between_tags_is_read_in_the_language_that_they_name(
         (HTML, "html", "<p>one"),
         (HTML, "html", "let b"),
         (SVELTE, "svelte", "{#if"),
+        (VUE, "vue", "</script>\n\n<style scoped"),
+        (HTML, "html", "</script>\n<p>one"),
+        ("<script>\n</script>\n", "html", "</script>"),
     ],
 )
 def test_the_rest_of_a_file_is_markup_with_all_of_its_text(text: str, language: str, at: str) -> None:
@@ -186,6 +189,7 @@ def test_all_code_of_a_file_is_found() -> None:
         ("```py\na = |\n```\n", "markdown", '"""\n```\n"""', True),
         ("````py\na = |\n````\n", "markdown", '"""\n```\n"""', False),
         ("```py\na = |\n```\n", "markdown", '"```"', False),
+        ("```py\na = |\n```\n", "markdown", '"""\n``` py\n"""', False),
         ("```html\n<script>\nlet a = |\n</script>\n```\n", "markdown", "`\n```\n`", True),
     ],
 )
