@@ -54,13 +54,13 @@ class Piece:
 class Retrieved:
     """A text that may belong in a gap, since it follows the same words elsewhere.
 
-    `before`, `after`: how many words and signs agree with those before and after the gap. `count`: how often it was
+    `before`, `behind`: how many words and signs agree with those before and after the gap. `count`: how often it was
     found; `near`: how near the nearest place is, 1 on the next line, towards 0 in other files.
     """
 
     text: str
     before: int = 0
-    after: int = 0
+    behind: int = 0
     count: int = 1
     near: float = 0.0
 

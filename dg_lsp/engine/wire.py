@@ -173,7 +173,7 @@ def _numbers(request: Infill) -> Iterator[tuple[str, float, tuple[float, float]]
     yield "noised", request.noised, (0, 1)
     yield "chance", request.chance, (0, 1)
     for one in request.retrieved:
-        for value in (one.before, one.after, one.count):
+        for value in (one.before, one.behind, one.count):
             yield "retrieved", value, (0, _COUNT)
         yield "retrieved", one.near, (0, 1)
 

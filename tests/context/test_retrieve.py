@@ -84,7 +84,7 @@ def test_a_text_is_there_once_with_its_count_and_there_are_not_too_many(count: i
     at = len(text) - 2
     found = search(document, Gap(at, at, "expression", ""), Index()).texts
     assert len({f.text for f in found}) == len(found) == min(count, MOST)
-    assert all(f.count == 2 and f.before and f.after for f in found)
+    assert all(f.count == 2 and f.before and f.behind for f in found)
 
 
 def test_files_of_other_languages_and_the_documents_own_file_are_left_out() -> None:

@@ -122,7 +122,7 @@ def test_a_guess_is_shown_only_if_all_its_texts_were_rated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alone", "behind", "shown", "asked"),
+    ("alone", "after", "shown", "asked"),
     [
         (7.5, -9.0, True, 1),
         (0.5, 3.8, True, 2),

@@ -151,7 +151,7 @@ def test_what_is_checked_warns_nobody_once_the_filter_is_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("above", "behind", "name"),
+    ("above", "after", "name"),
     [
         ("    ", "\n    return total(rows, count)\n", "count"),
         ("    count = 0\n    ", "\n    return count\n\n\ndef g():\n    return total\n", ""),

@@ -92,7 +92,7 @@ def test_a_candidate_that_repeats_a_line_just_above_says_so(
 
 
 def test_a_sure_candidate_from_elsewhere_is_taken_without_denoising(model: Checkpoint) -> None:
-    fill = run(model, replace(REQUEST, retrieved=(Retrieved("3.14 * r * r", before=6, after=1),)))
+    fill = run(model, replace(REQUEST, retrieved=(Retrieved("3.14 * r * r", before=6, behind=1),)))
     assert (fill.text, fill.source, fill.steps, fill.searched) == ("3.14 * r * r", "retrieved", 0, 0)
     assert fill.chance is not None and whole.SURE <= fill.chance < 1
 

@@ -136,7 +136,7 @@ def test_counting_and_showing_open_no_socket(
 
 
 @pytest.mark.parametrize(
-    ("kinds", "behind", "later", "expected"),
+    ("kinds", "after", "later", "expected"),
     [
         (["tab"], "load(1)", "load(1)", {"tab": 1, "kept": 1, "saved": 1}),
         (["tab"], "load(1)", "load(1) + 2", {"tab": 1, "kept": 1, "saved": 1}),
