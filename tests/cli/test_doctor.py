@@ -208,7 +208,7 @@ def test_one_failure_makes_the_exit_code_one_and_each_line_tells_its_fix(monkeyp
     assert main(["doctor", "--no-fill"]) == 1
     out = capsys.readouterr().out
     assert "fail  checkpoint: gone\n      fix: get it\n" in out
-    assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 6
+    assert len(re.findall(r"^(ok|warn|fail) ", out, re.MULTILINE)) == 7
 
 
 def test_a_terminal_names_the_check_that_runs(monkeypatch, capsys):
@@ -217,7 +217,7 @@ def test_a_terminal_names_the_check_that_runs(monkeypatch, capsys):
     assert main(["doctor", "--no-fill", "--seed", "0"]) == 0
     said = capsys.readouterr().err
     # The cursor is shown again after each, and the last line is empty.
-    assert "packages" in said and said.count("\x1b[?25l") == 6
+    assert "packages" in said and said.count("\x1b[?25l") == 7
     assert said.rindex("\x1b[?25h") > said.rindex("\x1b[?25l")
 
 
@@ -253,7 +253,7 @@ def test_a_fill_in_this_process_is_tried_only_where_the_engine_fails(monkeypatch
         )
         assert main(["doctor", "--json"]) == (state == "fail")
         reported = json.loads(capsys.readouterr().out)
-        assert [check["check"] for check in reported["checks"]][6:] == names
+        assert [check["check"] for check in reported["checks"]][7:] == names
     assert opened == [1]
 
 

@@ -263,7 +263,7 @@ def write_all(monkeypatch: pytest.MonkeyPatch, drafts: Writing) -> None:
     """Have as many texts written as `drafts` allows, however unlikely they are."""
     plan = replace(plan_for(REQUEST), drafts=drafts)
     monkeypatch.setattr("dg_lsp.model.task.plan_for", lambda *_: plan)
-    monkeypatch.setattr(line_source, "_BEHIND", 1e9)
+    monkeypatch.setattr(line_source, "_AFTER", 1e9)
     monkeypatch.setattr(line_source._UpToSuffix, "is_enough", lambda *_: False)
 
 
