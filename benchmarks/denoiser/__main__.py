@@ -3,10 +3,12 @@
     python -m benchmarks.denoiser cut GGUF gaps.safetensors --from DIR --from DIR --count 8000
     python -m benchmarks.denoiser cut GGUF held.safetensors --from OTHER --count 240 --files
     python -m benchmarks.denoiser train GGUF gaps.safetensors OUT --minutes 90
+    python -m benchmarks.denoiser train GGUF gaps.safetensors OUT --planned 10000 --begin ADAPTERS
     python -m benchmarks.denoiser prepare GGUF held.safetensors texts.safetensors
     python -m benchmarks.denoiser report GGUF held.safetensors texts.safetensors OUT/adapter-400.safetensors
 
-GGUF is a Qwen2 with tokens for filling in the middle, such as that of coder-0.5b. `train` continues what is in OUT,
+ADAPTERS are those of an earlier training, such as adapter-3000.safetensors in this folder. GGUF is a Qwen2 with
+tokens for filling in the middle, such as that of coder-0.5b. `train` continues what is in OUT,
 and can be ended at any time: it loses four minutes. `report` without adapters is that of the untrained ones.
 """
 
@@ -55,7 +57,7 @@ def run_training(given: argparse.Namespace) -> None:
     """Train for some minutes."""
     plan = Plan(given.planned, given.rate, given.own)
     until = time.time() + 60 * given.minutes
-    train(Training(_network(given), cuts.load(given.gaps), plan), given.out, _MARKS, until)
+    train(Training(_network(given), cuts.load(given.gaps), plan), given.out, _MARKS, until, given.begin)
 
 
 def prepare(given: argparse.Namespace) -> None:
@@ -118,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     made["train"].add_argument("out", type=Path)
     made["train"].add_argument("--minutes", type=float, default=60)
     made["train"].add_argument("--planned", type=int, default=4000, help="gaps in all")
+    made["train"].add_argument("--begin", type=Path, metavar="ADAPTERS", help="if OUT is empty")
     made["train"].add_argument("--rate", type=float, default=8e-4)
     made["train"].add_argument("--own", type=float, default=0.5, help="share of the network's own chances")
     for name in ("prepare", "report"):

@@ -102,6 +102,12 @@ class Training:
         self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": state})
         put(self.network, tensors)
 
+    def begin_at(self, path: Path) -> None:
+        """Begin with the adapters in `path` and its number of steps, and with a new optimiser."""
+        with safe_open(path, "pt") as stored:
+            self.step = int(stored.metadata()["step"])
+        put(self.network, load_file(path))
+
 
 def put(network: CanvasLora, tensors: dict[str, torch.Tensor]) -> None:
     """Put the adapters among `tensors` into `network`."""
@@ -110,15 +116,20 @@ def put(network: CanvasLora, tensors: dict[str, torch.Tensor]) -> None:
             weight.copy_(tensors[name])
 
 
-def train(training: Training, folder: Path, marks: Sequence[int], until: float) -> None:
+def train(
+    training: Training, folder: Path, marks: Sequence[int], until: float, begin: Path | None = None
+) -> None:
     """Train until the clock says `until`, or until SIGTERM; print a line a minute.
 
-    folder: gets state.safetensors, curve.jsonl, and the adapters after each of `marks` gaps.
+    folder: gets state.safetensors, curve.jsonl, and the adapters after each of `marks` gaps. begin: the adapters to
+    begin with if there is no state.
     """
     folder.mkdir(parents=True, exist_ok=True)
     state = folder / "state.safetensors"
     if state.exists():
         training.restore(state)
+    elif begin is not None:
+        training.begin_at(begin)
     ended = list[int]()
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     begun, saved, losses = _now(), time.monotonic(), list[float]()
@@ -129,7 +140,8 @@ def train(training: Training, folder: Path, marks: Sequence[int], until: float) 
         for mark in marks:
             if seen - BATCH < mark <= seen:
                 weights = {name: weight.detach() for name, weight in training.network.named_parameters()}
-                save_file(weights, folder / f"adapter-{mark}.safetensors")
+                about = {"step": str(training.step)}
+                save_file(weights, folder / f"adapter-{mark}.safetensors", about)
         now = _now()
         if now[0] - begun[0] > _SAID:
             count = (training.step - first) * BATCH

@@ -9,7 +9,7 @@ import importlib
 import importlib.metadata
 import json
 import math
-import platform
+import os
 import re
 import sys
 import textwrap
@@ -169,8 +169,9 @@ def check_python(_: Settings) -> Finding:
 
 def check_system(_: Settings) -> Finding:
     """Say which system and processor this is, and what to report from those that nobody has tried."""
-    system, machine = platform.system(), platform.machine()
-    found = f"{system} {platform.release()} on {machine}"
+    names = os.uname()
+    system, machine = names.sysname, names.machine
+    found = f"{system} {names.release} on {machine}"
     if (system, machine) in _TRIED:
         return Finding("system", "ok", found)
     found += "; dg-lsp is built for macOS and arm64 as well, but has only been tried with Linux on x86_64"

@@ -178,6 +178,28 @@ def test_train_writes_a_state_and_marked_adapters(tmp_path: Path, monkeypatch):
     ]
 
 
+def test_training_begins_with_stored_adapters_if_there_is_no_state(tmp_path: Path, monkeypatch):
+    first, other = (Training(tiny(), gaps(8), Plan(40)) for _ in range(2))
+    turns = iter(range(100))
+    monkeypatch.setattr("benchmarks.denoiser.training.time.time", lambda: next(turns))
+    train(first, tmp_path / "one", [4, 8], 3)
+    train(other, tmp_path / "two", [], 0, tmp_path / "one/adapter-8.safetensors")
+    assert first.step >= other.step == 2
+    stored = load_file(tmp_path / "one/adapter-8.safetensors")
+    assert all(torch.equal(weight, stored[name]) for name, weight in other.network.named_parameters())
+
+
+def test_tokens_that_no_goal_is_may_be_left_out_of_the_vocabulary():
+    network, some = changed(tiny()), gaps(6)
+    every = network.among(range(VOCABULARY))
+    few = network.among({token for gap in some for token in (*gap.prompt, *gap.text)})
+    whole, same, part = (
+        float(loss_of(network, some, 8, random.Random(3), among=among).detach())
+        for among in (None, every, few)
+    )
+    assert abs(whole - same) < 1e-5 and part < whole
+
+
 def test_report_counts_rows_that_agree_with_the_own_text(tmp_path: Path):
     network, some = tiny(), gaps(10)
     drafts.prepare(network, some, END, tmp_path / "texts")

@@ -3,6 +3,7 @@
 import importlib.metadata
 import itertools
 import json
+import os
 import re
 import sys
 from dataclasses import replace
@@ -53,8 +54,8 @@ def test_a_long_list_is_folded_and_no_name_in_it_is_broken():
 def test_a_system_that_nobody_has_tried_says_what_to_report(
     system: str, machine: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("platform.system", lambda: system)
-    monkeypatch.setattr("platform.machine", lambda: machine)
+    names = os.uname_result((system, "host", "25.1", "a version", machine))
+    monkeypatch.setattr("os.uname", lambda: names)
     finding = doctor.check_system(SETTINGS)
     assert finding.state == state and f"{system} " in finding.found and machine in finding.found
     assert ("dg-lsp doctor --json" in finding.fix) is (state == "warn")
