@@ -170,14 +170,12 @@ def check_python(_: Settings) -> Finding:
 def check_system(_: Settings) -> Finding:
     """Say which system and processor this is, and what to report from those that nobody has tried."""
     names = os.uname()
-    system, machine = names.sysname, names.machine
-    found = f"{system} {names.release} on {machine}"
-    if (system, machine) in _TRIED:
+    found = f"{names.sysname} {names.release} on {names.machine}"
+    if (names.sysname, names.machine) in _TRIED:
         return Finding("system", "ok", found)
     found += "; dg-lsp is built for macOS and arm64 as well, but has only been tried with Linux on x86_64"
-    return Finding(
-        "system", "warn", found, "please report to the project what `dg-lsp doctor --json` prints here"
-    )
+    fix = "please report to the project what `dg-lsp doctor --json` prints here"
+    return Finding("system", "warn", found, fix)
 
 
 def check_packages(_: Settings) -> Finding:

@@ -3,8 +3,6 @@
 import argparse
 import asyncio
 import json
-import math
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -13,7 +11,7 @@ from pathlib import Path
 from dg_lsp.checkpoints import find_directory
 from dg_lsp.cli.options import SERVING, add_settings, explain, log_to_stderr, say, settings_of
 from dg_lsp.cli.shown import show
-from dg_lsp.cli.waiting import PAUSE, Waiting
+from dg_lsp.cli.waiting import Waiting, seldom
 from dg_lsp.engine.client import name_of_state, other_version, running
 from dg_lsp.engine.resident import ResidentEngine, stop_at
 from dg_lsp.engine.runtime import sockets
@@ -105,14 +103,15 @@ def check_there(settings: Settings) -> None:
 
 def teller() -> Callable[[Status], None]:
     """Return a function that reports the engine's start on stderr: that it starts, then a line in ten seconds."""
-    printed = -math.inf
+    passing, starts = seldom(say), False
 
     def tell(status: Status) -> None:
-        nonlocal printed
-        is_new = status.state == "starting" and printed < 0
-        if is_new or (status.state == "loading" and time.monotonic() - printed >= PAUSE):
-            say("starting the engine ..." if is_new else name_of_state(status))
-            printed = time.monotonic()
+        nonlocal starts
+        if status.state == "loading":
+            passing(name_of_state(status))
+        elif status.state == "starting" and not starts:
+            starts = True
+            passing("starting the engine ...")
 
     return tell
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from dg_lsp.files.ignored import ignored
 from dg_lsp.files.writing import check_free, kept_of, replace_text, why_unwritten
 from dg_lsp.filling.project import excluding_path
-from dg_lsp.gaps import Edit, Gap, code_with, find_gap, find_named
+from dg_lsp.gaps import Edit, Gap, code_with, find_gap
 from dg_lsp.messages import Wanted
 from dg_lsp.settings import SECRETS, Settings, UsageError
 from dg_lsp.source.document import Document, read_document
@@ -58,8 +58,7 @@ def locate(target: Target, kind: Wanted | None = None, macros: tuple[str, ...] =
     if target.name:
         if kind not in (None, "function_body", "holes"):
             raise UsageError(f"a function's name means its body; for --kind {kind} give FILE:LINE:COLUMN")
-        code = code_with(document, target.name, kind)
-        return code, find_named(code, target.name, kind)
+        return code_with(document, target.name, kind)
     part, cursor = injected(document, cursor_of(target, document))
     return part, find_gap(part, cursor, kind)
 

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from dg_lsp.cli.shown import show, shown
 
 _REPAINTS = 4  # a second
-PAUSE = 10.0  # seconds between two passing messages in a file
+_PAUSE = 10.0  # seconds between two passing messages in a file
 
 
 class Waiting:
@@ -67,6 +67,19 @@ class Waiting:
         self.stop()
 
 
+def seldom(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a function that says a message if the last one that it said was ten seconds ago."""
+    said = -math.inf
+
+    def pass_on(text: str) -> None:
+        nonlocal said
+        if (now := time.monotonic()) - said >= _PAUSE:
+            say(text)
+            said = now
+
+    return pass_on
+
+
 @contextmanager
 def telling(what: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that prints messages, while a terminal shows `what`, then the last one, on the line that moves.
@@ -74,15 +87,15 @@ def telling(what: str) -> Iterator[Callable[[str], None]]:
     A message that ends in a carriage return passes: a terminal shows it on that line only, and where there is none it
     is printed if the last passing one was ten seconds ago.
     """
-    printed = -math.inf
     with Waiting(what) as line:
+        passing = seldom(show)
 
         def tell(text: str) -> None:
-            nonlocal printed
-            passing, now = text.endswith("\r"), time.monotonic()
-            line.say(text.removesuffix("\r"))
-            if not passing or (not line.moves and now - printed >= PAUSE):
-                show(text.removesuffix("\r"))
-                printed = now if passing else printed
+            sentence = text.removesuffix("\r")
+            line.say(sentence)
+            if sentence == text:
+                show(sentence)
+            elif not line.moves:
+                passing(sentence)
 
         yield tell

@@ -181,16 +181,14 @@ def find_named(document: Document, qualname: str, kind: Wanted | None = None) ->
     raise NoGap(f"the file has no function {qualname}; {hint}")
 
 
-def code_with(document: Document, qualname: str, kind: Wanted | None = None) -> Document:
-    """Return the text that has the function `qualname`, `document` or code in it; raise NoGap as `find_named` does."""
+def code_with(document: Document, qualname: str, kind: Wanted | None = None) -> tuple[Document, Gap]:
+    """Return the text that has the function `qualname`, `document` or code in it, and what `find_named` finds there."""
     codes, why = [*codes_of(document)] or [document], list[NoGap]()
     for code in codes:
         try:
-            find_named(code, qualname, kind)
+            return code, find_named(code, qualname, kind)
         except NoGap as error:
             why.append(error)
-        else:
-            return code
     raise why[0]
 
 

@@ -18,6 +18,7 @@ from dg_lsp.source.language import (
     language_of,
     load_language,
 )
+from dg_lsp.source.lexer import line_start
 from dg_lsp.source.words import Injections
 
 _LARGEST = 500_000  # bytes of a file that is read for them
@@ -152,14 +153,10 @@ def _elements(data: bytes, at: int, facts: Injections) -> Iterator[_Part]:
         ends = re.compile(rb"</%b(?=[\s/>])" % name, re.IGNORECASE)
         end = ends.search(data, at)
         stop = end.start() if end else len(data)
-        start, line = _next_line(data, at), _line_start(data, stop)
+        start, line = _next_line(data, at), line_start(data, stop)
         # Its indentation belongs to the closing tag.
         yield _Part(start, line if not data[line:stop].strip() else stop, called, ends)
         at = stop
-
-
-def _line_start(data: bytes, offset: int) -> int:
-    return max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
 
 
 def _next_line(data: bytes, offset: int) -> int:

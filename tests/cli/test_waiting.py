@@ -104,7 +104,7 @@ def test_an_interrupt_leaves_the_terminal_clean() -> None:
     assert said.rindex("\x1b[?25h") > said.index("\x1b[?25l")
 
 
-def test_the_start_of_an_engine_is_told_in_few_lines(
+def test_the_start_of_an_engine_is_reported_in_few_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0

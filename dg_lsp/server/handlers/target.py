@@ -41,7 +41,7 @@ async def code_of(snapshot: Snapshot, context: Context, target: Mapping[str, Any
     if cursor is not None:
         code, _ = context.workspace.part(document, cursor)
     elif isinstance(name := target.get("name"), str):
-        code = await asyncio.to_thread(code_with, document, name)
+        code, _ = await asyncio.to_thread(code_with, document, name)
         context.workspace.permit(document.uri, code.language)
     else:
         return snapshot
