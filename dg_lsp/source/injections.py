@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from dg_lsp.reasons import NoGap
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import (
-    Language,
     UnknownLanguage,
     injections_of,
     knows,
     language_of,
-    load_language,
+    line_comment_of,
+    own_name,
 )
 from dg_lsp.source.lexer import line_start
 from dg_lsp.source.words import Injections
@@ -94,11 +94,12 @@ def outside(language: str) -> str:
 def _code_of(document: Document, part: _Part, offset: int) -> tuple[Document, int]:
     """Return the code of `part` as a document, and the `offset` in it."""
     language = _language(part.name)
-    mark = language.comment + b" " if language.has_comments else b""
+    comment = line_comment_of(language)
+    mark = comment + b" " if comment else b""
     above = _LINE.sub(lambda line: mark + line[0] if mark else b"", document.data[: part.start])
     data = above + document.data[part.start : part.end]
     ends = (*document.ends, part.ends)
-    code = replace(document, language=language.name, data=data, history=None, ends=ends)
+    code = replace(document, language=language, data=data, history=None, ends=ends)
     return code, offset + len(above) - part.start
 
 
@@ -165,9 +166,9 @@ def _next_line(data: bytes, offset: int) -> int:
     return found.end()
 
 
-def _language(name: str) -> Language:
-    """Return the language that a fence or an attribute calls `name`, such as `python` or `py`."""
+def _language(name: str) -> str:
+    """Return the name of the language that a fence or an attribute calls `name`, such as `python` or `py`."""
     try:
-        return load_language(name.lower() if knows(name.lower()) else language_of(f"a.{name}"))
+        return own_name(name.lower()) if knows(name.lower()) else language_of(f"a.{name}")
     except UnknownLanguage as error:
         raise NoGap(f"the code names no language that is known here: {name or 'none'}") from error

@@ -352,6 +352,16 @@ def knows(language: str) -> bool:
     return language in _folders()
 
 
+def own_name(language: str) -> str:
+    """Return the name of the folder of `language`, which an editor may call otherwise."""
+    return _folders()[language]
+
+
+def line_comment_of(language: str) -> bytes:
+    """Return the mark of a comment that ends with its line in `language`; empty if it has none. Nothing is compiled."""
+    return str(_facts(_folders()[language]).get("comment", "")).encode()
+
+
 @cache
 def injections_of(language: str) -> Injections | None:
     """Return where files of `language` hold code in other languages; None if they hold none. Nothing is compiled."""

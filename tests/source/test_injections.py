@@ -13,7 +13,7 @@ from dg_lsp.guard.harm import harm_of
 from dg_lsp.reasons import NoGap
 from dg_lsp.source.document import Document
 from dg_lsp.source.injections import codes_of, injected
-from dg_lsp.source.language import containers, injections_of, language_of
+from dg_lsp.source.language import containers, injections_of, language_of, load_language
 
 FENCES = "# Use\r\n\n```py\nx = [\n```\n\n  ~~~ sh\n  echo a\n\n```\nb\n"
 VUE = """<!-- <script>no</script> -->
@@ -168,6 +168,13 @@ def test_a_container_is_known_by_its_suffix_and_has_its_words(name: str) -> None
     facts = injections_of(name)
     assert language_of(f"a.{name if name != 'markdown' else 'md'}") == name
     assert facts is not None and facts.title and facts.filled
+
+
+def test_nothing_is_compiled_to_find_code_on_the_event_loop() -> None:
+    before = load_language.cache_info()
+    assert part(VUE, "vue", "const a")[0].language == "typescript"
+    assert part("```TypeScriptReact\nx\n```\n", "markdown", "x")[0].language == "tsx"
+    assert load_language.cache_info() == before
 
 
 def test_all_code_of_a_file_is_found() -> None:
