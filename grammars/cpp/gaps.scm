@@ -89,3 +89,18 @@
 ; What no function holds.
 (compound_statement [(namespace_definition) (template_declaration)] @refuse)
 (compound_statement (function_definition type: (_) declarator: (function_declarator)) @refuse)
+
+; A value in braces that has statements is read as the body of a function without parameters.
+([(compound_statement
+    (function_definition type: (_)
+      declarator: [(identifier) (array_declarator) (pointer_declarator declarator: (identifier)) (reference_declarator (identifier))])
+    @refuse)
+  (field_declaration_list
+    (function_definition type: (_)
+      declarator: [(field_identifier) (array_declarator) (pointer_declarator declarator: (field_identifier))
+        (reference_declarator (field_identifier))])
+    @refuse)
+  (function_definition
+    type: [(placeholder_type_specifier) (primitive_type) (qualified_identifier) (sized_type_specifier) (template_type)]
+    declarator: [(identifier) (array_declarator) (pointer_declarator declarator: (identifier)) (reference_declarator (identifier))])
+  @refuse])

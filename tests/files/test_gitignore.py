@@ -1,5 +1,6 @@
 """What git ignores and tracks, read from a repository's files: the same as git itself says, for random repositories."""
 
+import gc
 import os
 import random
 import re
@@ -319,15 +320,16 @@ def test_no_repository_takes_long_or_holds_other_threads_up(what: str, home: Pat
     ignored(folder, [folder / "a.py"])
     assert time.thread_time() - began < 2 * SECONDS + 0.5
     # Another thread gets its turn between two calls of a function, but not within one that is written in C.
-    spent = longest_call(lambda: (rules_stamp(folder), ignored(folder, [folder / "a.py"])))
+    # A call that holds the others up does so in each run. A virtual machine counts the time that its host takes, too.
+    spent = [longest_call(lambda: (rules_stamp(folder), ignored(folder, [folder / "a.py"]))) for _ in range(3)]
     print(f"{what}: {spent}")
-    assert spent[0] < 0.01
+    assert min(spent)[0] < 0.01
 
 
 def longest_call(run: Callable[[], object]) -> tuple[float, str]:
     """Return the processor time of the longest call of a function in C within `run` that calls no other, and its name.
 
-    Reading a file lets other threads run meanwhile.
+    Reading a file lets other threads run meanwhile. Garbage is not collected: its time would be that of any call.
     """
     began, longest = 0.0, (0.0, "")
 
@@ -342,9 +344,11 @@ def longest_call(run: Callable[[], object]) -> tuple[float, str]:
 
     for cache in (read_patterns, _configured, _tracked):
         cache.cache_clear()
+    gc.disable()
     sys.setprofile(note)
     try:
         run()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return longest
