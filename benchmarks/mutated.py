@@ -44,8 +44,10 @@ def fills_of(body: str, indent: str, rng: random.Random) -> list[str]:
 def mutants(body: str, indent: str) -> Iterator[str]:
     """Yield the mutants of a body: another operator, condition, constant or argument, or a statement less."""
     module = ast.parse(f"def f():\n{textwrap.indent(textwrap.dedent(indent + body), '    ')}\n")
-    count = len([*ast.walk(module)])
-    for number in range(count):
+    # The letters of an f-string can be nothing but a string.
+    letters = {id(part) for one in ast.walk(module) if isinstance(one, ast.JoinedStr) for part in one.values}
+    places = [n for n, node in enumerate(ast.walk(module)) if id(node) not in letters]
+    for number in places:
         for change in (_swap, _settle, _shorten, _lose):
             mutant = copy.deepcopy(module)
             if change([*ast.walk(mutant)][number]):

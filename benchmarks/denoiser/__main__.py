@@ -6,14 +6,18 @@
     python -m benchmarks.denoiser train GGUF gaps.safetensors OUT --planned 10000 --begin ADAPTERS
     python -m benchmarks.denoiser prepare GGUF held.safetensors texts.safetensors
     python -m benchmarks.denoiser report GGUF held.safetensors texts.safetensors OUT/adapter-400.safetensors
+    python -m benchmarks.denoiser spans GGUF held.safetensors OUT/adapter-400.safetensors --holes 2
+    python -m benchmarks.denoiser lines GGUF single.jsonl OUT/adapter-400.safetensors
 
 ADAPTERS are those of an earlier training, such as adapter-3000.safetensors in this folder. GGUF is a Qwen2 with
 tokens for filling in the middle, such as that of coder-0.5b. `train` continues what is in OUT,
 and can be ended at any time: it loses four minutes. `report` without adapters is that of the untrained ones.
+single.jsonl has tasks of HumanEval-Infilling, as benchmarks.humaneval writes them; what is written for them is run.
 """
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,9 +28,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from benchmarks import parser_of
-from benchmarks.denoiser import cuts, drafts
-from benchmarks.denoiser.network import CanvasLora
+from benchmarks.denoiser import cuts, drafts, spans
+from benchmarks.denoiser.network import MASK, CanvasLora
 from benchmarks.denoiser.training import Plan, Training, put, train
+from dg_lsp.bench.humaneval import Limits, execute, read_tasks
 from dg_lsp.model.networks.causal import read_tokenizer
 from dg_lsp.model.networks.gguf_causal import read_in_full
 from dg_lsp.model.networks.gguf_file import read_gguf
@@ -50,7 +55,7 @@ def cut(given: argparse.Namespace) -> None:
     near = {"near": _FILE} if given.files else {}
     found = list(cuts.cut(given.folders, read_tokenizer(given.network), given.count, given.seed, **near))
     cuts.save(given.gaps, found, files=given.files)
-    print(f"{len(found)} gaps, {sum(len(gap.text) for gap, _, _ in found) / len(found):.1f} tokens each")
+    print(f"{len(found)} gaps, {sum(len(one.gap.text) for one in found) / len(found):.1f} tokens each")
 
 
 def run_training(given: argparse.Namespace) -> None:
@@ -89,6 +94,65 @@ def report(given: argparse.Namespace) -> None:
         _say(path.stem if path else "untrained", found, lines)
 
 
+def report_spans(given: argparse.Namespace) -> None:
+    """Print a line of JSON a gap with holes, filled on a canvas and one by one; at the end the shares."""
+    tokenizer, network = read_tokenizer(given.network), _network(given)
+    put(network, load_file(given.adapter))
+    prefix, suffix, middle, end = (cuts.number_of(tokenizer, mark) for mark in (*cuts.MARKS, cuts.END))
+    marks, chance = spans.Marks(prefix, suffix, middle, end), random.Random(given.seed)
+    ways = [*spans.FIRST, "one by one"]
+    right: dict[str, list[list[float]]] = {way: [] for way in ways}
+    sound: dict[str, list[list[float]]] = {way: [] for way in ways}
+    for one in cuts.load_files(given.gaps):
+        places = spans.spans_of(one.gap, given.holes, chance)
+        if places is None:
+            continue
+        text = one.gap.text[: len(one.gap.text) - one.gap.whole]
+        for way in ways:
+            if way in spans.FIRST:
+                filled = spans.on_canvas(network, one.gap, places, way)
+            else:
+                filled = spans.one_by_one(network, one.gap, places, marks)
+            right[way].append([float(filled == [list(text[place.start : place.stop]) for place in places])])
+            whole = spans.put_back(text, places, filled)
+            decoded = tokenizer.decode([*one.before, *whole, *one.after])
+            true = tokenizer.decode([*one.before, *text, *one.after])
+            sound[way].append([float(cuts.errors(decoded, one.language) <= cuts.errors(true, one.language))])
+        if len(right[ways[0]]) == given.count:
+            break
+    for way in ways:
+        shares = {"right": drafts.interval(right[way]), "sound": drafts.interval(sound[way])}
+        rounded = {name: [round(number, 3) for number in share] for name, share in shares.items()}
+        print(json.dumps({"of": way, "holes": given.holes, "places": len(right[way]), **rounded}), flush=True)
+
+
+def report_lines(given: argparse.Namespace) -> None:
+    """Print how many tasks of a line pass their tests, denoised from masks and written from left to right."""
+    tokenizer, network = read_tokenizer(given.network), _network(given)
+    put(network, load_file(given.adapter))
+    prefix, suffix, middle, end = (cuts.number_of(tokenizer, mark) for mark in (*cuts.MARKS, cuts.END))
+    marks = spans.Marks(prefix, suffix, middle, end)
+    passed: dict[str, list[list[float]]] = {"canvas": [], "left to right": []}
+    for task in read_tasks(given.gaps)[: given.count]:
+        case = task.case
+        at = case.gap.start
+        above, below = case.document.data[:at].decode(), case.document.data[at:].decode()
+        prompt = marks.prompt(
+            *(tokenizer.encode(text, add_special_tokens=False).ids for text in (above, below))
+        )
+        texts = {
+            "canvas": spans.denoise(network, prompt, [MASK] * given.width, "causal", end),
+            "left to right": spans.from_left_to_right(network, prompt, end, given.width),
+        }
+        for way, tokens in texts.items():
+            line = tokenizer.decode(tokens).split("\n", 1)[0]
+            outcome = execute(task.program(above + line + below), Limits())
+            passed[way].append([float(outcome == "passed")])
+    for way, found in passed.items():
+        share = [round(number, 3) for number in drafts.interval(found)]
+        print(json.dumps({"of": way, "tasks": len(found), "passed": share}), flush=True)
+
+
 def _say(name: str, found: drafts.Found, lines: Sequence[bool]) -> None:
     """Print means with their intervals, of all gaps, of those in a line, and of those with several."""
     for kind, wanted in (("all", (True, False)), ("line", (True,)), ("lines", (False,))):
@@ -106,11 +170,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     commands = parser.add_subparsers(required=True)
     made = {}
-    for name, run in (("cut", cut), ("train", run_training), ("prepare", prepare), ("report", report)):
+    for name, run in (
+        ("cut", cut),
+        ("train", run_training),
+        ("prepare", prepare),
+        ("report", report),
+        ("spans", report_spans),
+        ("lines", report_lines),
+    ):
         made[name] = commands.add_parser(name, help=run.__doc__)
         made[name].set_defaults(run=run)
         made[name].add_argument("network", type=Path, help="a GGUF file")
-        made[name].add_argument("gaps", type=Path, help="gaps, as `cut` writes them")
+        made[name].add_argument("gaps", type=Path, help="gaps, as `cut` writes them, or tasks")
     made["cut"].add_argument(
         "--from", dest="folders", type=Path, action="append", metavar="DIR", required=True
     )
@@ -128,6 +199,13 @@ def _parser() -> argparse.ArgumentParser:
     made["report"].add_argument("adapters", type=Path, nargs="*")
     made["report"].add_argument("--width", type=int, default=32, help="rows of a canvas")
     made["report"].add_argument("--copies", action="store_true", help="of copies from the file alone")
+    made["spans"].add_argument("adapter", type=Path)
+    made["spans"].add_argument("--holes", type=int, default=2)
+    made["spans"].add_argument("--count", type=int, default=60, help="places")
+    made["spans"].add_argument("--seed", type=int, default=0)
+    made["lines"].add_argument("adapter", type=Path)
+    made["lines"].add_argument("--count", type=int, default=100, help="tasks")
+    made["lines"].add_argument("--width", type=int, default=32, help="rows of a canvas")
     return parser
 
 

@@ -3,12 +3,15 @@
 Knows files, grammars and the tokenizer; knows no network.
 """
 
+import json
 import random
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tree_sitter import Node
@@ -29,7 +32,15 @@ _WORD = re.compile(rb"\w+|[^\w\s]+")
 _PROSE = ("comment", "string", "template", "escape", "char")
 MARKS = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
 PAD, END = "<|fim_pad|>", "<|endoftext|>"
-Cut = tuple[Gap, list[int], list[int]]  # and the tokens of the file before the gap and after it
+
+
+class Cut(NamedTuple):
+    """A gap, and the tokens of its file before it and after it."""
+
+    gap: Gap
+    before: list[int]
+    after: list[int]
+    language: str
 
 
 def cut(
@@ -56,7 +67,7 @@ def cut(
             for data, start, end in _of_file(queues[language].pop(), language, chance):
                 if (one := _gap(data, start, end, tokenizer, near)) is None:
                     continue
-                yield one
+                yield Cut(*one, language)
                 made += 1
                 if made == count:
                     return
@@ -81,8 +92,10 @@ def _of_file(path: Path, language: str, chance: random.Random) -> Iterator[tuple
             yield document.data, *chance.choice(spans[kind])
 
 
-def _gap(data: bytes, start: int, end: int, tokenizer: Tokenizer, near: int) -> Cut | None:
-    """Return the gap at the bytes [start, end) of `data`; None if the prompt would be short."""
+def _gap(
+    data: bytes, start: int, end: int, tokenizer: Tokenizer, near: int
+) -> tuple[Gap, list[int], list[int]] | None:
+    """Return the gap at the bytes [start, end) of `data`, and the tokens beside it; None if the prompt is short."""
     try:
         above, text, below = (part.decode() for part in (data[:start], data[start:end], data[end:]))
     except UnicodeDecodeError:
@@ -132,19 +145,20 @@ def number_of(tokenizer: Tokenizer, token: str) -> int:
 
 def save(path: Path, cuts: Sequence[Cut], *, files: bool) -> None:
     """Write `cuts` to `path`; with `files` their files too."""
-    longest = max(len(gap.text) for gap, _, _ in cuts)
+    gaps = [one.gap for one in cuts]
+    longest = max(len(gap.text) for gap in gaps)
     tensors = {
-        "prompts": torch.tensor([gap.prompt for gap, _, _ in cuts], dtype=torch.int32),
+        "prompts": torch.tensor([gap.prompt for gap in gaps], dtype=torch.int32),
         "texts": torch.tensor(
-            [[*gap.text, *[-1] * (longest - len(gap.text))] for gap, _, _ in cuts], dtype=torch.int32
+            [[*gap.text, *[-1] * (longest - len(gap.text))] for gap in gaps], dtype=torch.int32
         ),
-        "whole": torch.tensor([gap.whole for gap, _, _ in cuts]),
+        "whole": torch.tensor([gap.whole for gap in gaps]),
     }
     if files:
-        for number, (_, before, after) in enumerate(cuts):
-            tensors[f"before.{number}"] = torch.tensor(before, dtype=torch.int32)
-            tensors[f"after.{number}"] = torch.tensor(after, dtype=torch.int32)
-    save_file(tensors, path)
+        for number, one in enumerate(cuts):
+            tensors[f"before.{number}"] = torch.tensor(one.before, dtype=torch.int32)
+            tensors[f"after.{number}"] = torch.tensor(one.after, dtype=torch.int32)
+    save_file(tensors, path, {"languages": json.dumps([one.language for one in cuts])})
 
 
 def load(path: Path) -> list[Gap]:
@@ -152,3 +166,25 @@ def load(path: Path) -> list[Gap]:
     stored = load_file(path)
     rows = zip(stored["prompts"].tolist(), stored["texts"].tolist(), stored["whole"].tolist(), strict=True)
     return [Gap(tuple(prompt), tuple(t for t in text if t >= 0), whole) for prompt, text, whole in rows]
+
+
+def load_files(path: Path) -> list[Cut]:
+    """Read the gaps in `path` with their files, as `save` writes them with `files`."""
+    stored = load_file(path)
+    with safe_open(path, "pt") as opened:
+        languages = json.loads(opened.metadata()["languages"])
+    gaps = zip(load(path), languages, strict=True)
+    return [
+        Cut(gap, stored[f"before.{n}"].tolist(), stored[f"after.{n}"].tolist(), language)
+        for n, (gap, language) in enumerate(gaps)
+    ]
+
+
+def errors(text: str, language: str) -> int:
+    """Return how many nodes of `text` are errors, or are missing."""
+    nodes, found = [load_language(language).parse(text.encode()).root_node], 0
+    while nodes:
+        node = nodes.pop()
+        found += node.is_error or node.is_missing
+        nodes += [child for child in node.children if child.has_error]
+    return found

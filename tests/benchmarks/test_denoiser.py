@@ -240,9 +240,10 @@ def test_gaps_are_cut_out_of_files_and_kept(tmp_path: Path):
     tokenizer.add_special_tokens([*cuts.MARKS, cuts.END])
     found = list(cuts.cut([tmp_path], tokenizer, 8, 0))
     assert found
-    for gap, before, after in found:
+    for gap, before, after, _ in found:
         assert gap.prompt[1 : 1 + cuts.ABOVE] == tuple(before[-cuts.ABOVE :])
         text = tokenizer.decode([*before, *gap.text, *after]) if gap.whole else ""
         assert not text or text.replace(cuts.END, "") in "".join(lines)
     cuts.save(tmp_path / "gaps", found, files=True)
-    assert cuts.load(tmp_path / "gaps") == [gap for gap, _, _ in found]
+    assert cuts.load(tmp_path / "gaps") == [one.gap for one in found]
+    assert cuts.load_files(tmp_path / "gaps") == found

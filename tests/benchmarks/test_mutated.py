@@ -16,6 +16,12 @@ def test_each_mutant_is_a_body_that_differs_from_the_true_one_in_one_place() -> 
         assert sum(changed in text for text in whole) == 1 + (changed == "if True"), changed
 
 
+def test_an_f_string_stays_one() -> None:
+    found = [*mutants('a = f"b{c + 1}d{e:>3}"\n    return a', "    ")]
+    assert any("{c - 1}" in text for text in found)
+    assert all("f'b{c" in text for text in found if "a = " in text)
+
+
 def test_the_true_body_is_among_half_of_all_fills_and_none_is_there_twice() -> None:
     lists = [fills_of(BODY, "    ", random.Random(seed)) for seed in range(100)]
     assert all(len({*fills}) == len(fills) == COUNT for fills in lists)
