@@ -12,7 +12,7 @@
 ADAPTERS are those of an earlier training, such as adapter-3000.safetensors in this folder. GGUF is a Qwen2 with
 tokens for filling in the middle, such as that of coder-0.5b. `train` continues what is in OUT,
 and can be ended at any time: it loses four minutes. `report` without adapters is that of the untrained ones.
-single.jsonl has tasks of HumanEval-Infilling, as benchmarks.humaneval writes them; what is written for them is run.
+single.jsonl has tasks of HumanEval-Infilling, as benchmarks.humaneval writes them; their texts are run.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Next edits: the places where the user's last edit is likely to be repeated.
+"""Next edits: the places where the user's last edit is likely to be repeated, or continued.
 
 A rule offers a place only where a tree says that it plays the same part; other places are guesses, which a model rates.
 """
@@ -19,6 +19,7 @@ from dg_lsp.edits.headers import header_places, is_in_body
 from dg_lsp.edits.imports import imported_places, names_bound, reimported_places, replaced_places
 from dg_lsp.edits.keys import key_places
 from dg_lsp.edits.lines import similar_blocks, similar_lines
+from dg_lsp.edits.missing import missing_places
 from dg_lsp.edits.places import Place, Source, is_import, source_of, words_like
 from dg_lsp.edits.properties import property_places
 from dg_lsp.edits.renames import Renamed, rename_places
@@ -80,6 +81,7 @@ def next_edits(
             imported_places(source, bursts),
             similar_blocks(source, bursts),
             series_places(document, bursts, others),
+            missing_places(source, bursts, cursor, others),
         )
         return next(filter(None, map(tuple, map(dict.fromkeys, rules))), ())
     return ()

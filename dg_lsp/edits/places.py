@@ -19,7 +19,7 @@ WORDS = re.compile(rb"[^\W\d]\w*")
 _BLOCK = re.compile(
     r"(?:block|_body|statement_list|source_file|program|translation_unit|module|compound_statement|declaration_list)\Z"
 )
-_IMPORTS = ("import", "using", "use_")
+IMPORTS = ("import", "using", "use_")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ def block_of(node: Node) -> Node:
 
 def is_import(place: Node) -> bool:
     """Return whether `place` is a part of an import."""
-    return statement_of(place).type.startswith(_IMPORTS)
+    return statement_of(place).type.startswith(IMPORTS)
 
 
 def is_within(node: Node, outer: Node) -> bool:

@@ -21,7 +21,7 @@ from dg_lsp.reasons import Unreadable
 from dg_lsp.source.macros import Macros, blanked, read_macros, with_names
 from dg_lsp.source.recovery import is_endless, parse, parse_until_broken
 from dg_lsp.source.scanners import Scanner, check_depth, with_short_names
-from dg_lsp.source.words import Injections, Plain, Quotes, Words, read_facts
+from dg_lsp.source.words import Imports, Injections, Plain, Quotes, Words, read_facts
 
 Log = Callable[[str], None]
 # A name as all languages write it.
@@ -65,9 +65,9 @@ class Language:
     joined: a backslash at the end of a line comment takes the next line along. words: for reading and repairing broken
     text. builtins: the names that every file may use. last: the first words of statements below which nothing of their
     block is reached. macros: the text that the parser reads as blanks. rooms: the header of some function, which a
-    block has, too, and of some class. names: where names are written, by the keys of the table [names]. plain: the
-    facts of a plain language. scanner: what the grammar's scanner can hold. tree: the grammar and the query; None in a
-    plain language whose grammar is not installed.
+    block has, too, and of some class. names: where names are written, by the keys of the table [names]. imports: how
+    names are imported. plain: the facts of a plain language. scanner: what the grammar's scanner can hold. tree: the
+    grammar and the query; None in a plain language whose grammar is not installed.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Language:
     macros: Macros
     rooms: Mapping[Owner, bytes]
     names: Mapping[str, frozenset[str]]
+    imports: Imports
     plain: Plain
     scanner: Scanner
     tree: tuple[tree_sitter.Language, tree_sitter.Query] | None
@@ -261,6 +262,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         macros=_macros(facts),
         rooms=dict(zip(OWNERS, (rooms["function"], rooms["class"], rooms["function"]), strict=True)),
         names={key: frozenset(str(text).split()) for key, text in _inherited(facts, "names").items()},
+        imports=read_facts(Imports, _inherited(facts, "imports")),
         plain=read_facts(Plain, facts.get("plain", {})),
         scanner=read_facts(Scanner, facts.get("scanner", {})),
         tree=_tree(folder),

@@ -130,6 +130,25 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
+class Imports:
+    """The imports of a language, and what is often imported from its standard library; without them none is offered.
+
+    member: a statement that imports $names from $module; whole: one that imports a $module; empty if there is none.
+    brackets: those around several names; bare: several may be without. exported: the node around what other files may
+    import, if not all is for them. modules: those imported whole, whose last part is their name. members: the module of
+    each name.
+    """
+
+    member: str = ""
+    whole: str = ""
+    brackets: str = ""
+    bare: bool = False
+    exported: str = ""
+    modules: tuple[str, ...] = ()
+    members: Mapping[bytes, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Injections:
     """Code in other languages in a file. title, filled: what the file is called, and what of it is filled, in words.
 
