@@ -1,8 +1,8 @@
 """Texts from a canvas: of holes between known tokens, both sides in view, and of a gap whose length is not known.
 
-Beside each is what the frozen network writes from left to right. The canvas of holes has a masked row for each token of
-the truth, which is more than an editor knows; a text from left to right ends by itself. Knows tokens and tensors, no
-files.
+Beside each is what the frozen network writes from left to right. Of holes both know how many tokens the truth has,
+which is more than an editor knows: by itself a text from left to right goes on to the end of its line. Knows tokens and
+tensors, no files.
 """
 
 import random
@@ -17,7 +17,6 @@ from benchmarks.denoiser.network import MASK, CanvasLora, Read
 from benchmarks.denoiser.views import Gap
 
 _LONGEST, _BETWEEN = 4, 2  # tokens of a hole at most, and known ones between two at least
-_MORE = 8  # tokens that a text from left to right may have beyond the truth
 FIRST = ("causal", "canvas", "both")
 
 
@@ -133,7 +132,7 @@ def one_by_one(network: CanvasLora, gap: Gap, spans: Sequence[range], marks: Mar
         hidden = {place for other in spans for place in other if place >= span.start}
         after = [text[place] for place in range(span.stop, len(text)) if place not in hidden]
         prompt = torch.tensor([marks.prompt(before, [*after, *below])])
-        _, (written, *_) = write(network, prompt, marks.end, len(span) + _MORE)
+        _, (written, *_) = write(network, prompt, marks.end, len(span))
         found.append([token for token in written if token != marks.end])
         before, at = before + found[-1], span.stop
     return found

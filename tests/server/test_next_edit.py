@@ -292,3 +292,42 @@ def test_a_place_in_a_document_that_changes_while_it_is_checked_is_not_offered(
     monkeypatch.setattr(handler, "is_sound", is_sound)
     assert asyncio.run(scenario())["edit"] is None
     assert MAIN in checked
+
+
+def test_imports_that_new_text_needs_are_taken_one_after_the_other() -> None:
+    async def scenario() -> tuple[list[str], str]:
+        context, labels = made(), list[str]()
+        head = "from store import load\n\n\ndef f():\n    return load(1)\n"
+        context.workspace.documents.open("file:///w/new.py", "python", 1, head)
+        end = types.Position(4, 18)
+        new = ", json.dumps(Path(token()))"
+        replace(context, "file:///w/new.py", types.Range(end, end), new)
+        found = await asked(context, "file:///w/new.py", 4, 18 + len(new))
+        while (edit := found["edit"]) is not None:
+            labels.append(edit["label"])
+            replace(context, edit["uri"], edit["range"], edit["newText"])
+            at = edit["range"].start
+            found = await asked(context, edit["uri"], at.line, at.character)
+        document = context.workspace.documents.snapshot("file:///w/new.py")
+        assert document is not None
+        return labels, document.text
+
+    labels, text = asyncio.run(scenario())
+    assert labels == ["+ import json", "+ from pathlib import Path"]
+    assert text.startswith("import json\nfrom pathlib import Path\n\nfrom store import load\n\n\n")
+
+
+def test_imports_of_an_excluded_document_are_not_offered() -> None:
+    async def scenario(name: str) -> Any:
+        context = made()
+        documents = context.workspace.documents
+        documents.open("file:///w/new.py", "python", 1, "import os\n\n\ndef f():\n    return 1\n")
+        where = types.Range(types.Position(0, 0), types.Position(0, 0))
+        replace(context, name, where, "from vault import Token\n")
+        replace(
+            context, "file:///w/new.py", types.Range(types.Position(4, 11), types.Position(4, 12)), "Token(1)"
+        )
+        return (await asked(context, "file:///w/new.py", 4, 19))["edit"]
+
+    assert asyncio.run(scenario(MAIN))["newText"] == "\n\nfrom vault import Token"
+    assert asyncio.run(scenario(SECRET)) is None
