@@ -72,7 +72,7 @@ def missing_places(
         found = (
             _imported(document, word, near)
             or _own(source, word, near)
-            or _standard(source.language, word, is_receiver)
+            or _standard(source.language, word, is_receiver=is_receiver)
         )
         # A module is no function.
         plain, _, _ = source.language.imports.whole.encode().partition(b"$module")
@@ -214,9 +214,9 @@ def _imported(document: Document, word: bytes, others: Sequence[Document]) -> by
     found, language = Counter[bytes](), load_language(document.language, document.macros)
     for other in others:
         if any(whole(word).search(line) for line in other.data.splitlines() if _may_import(line)):
-            folders, theirs = (
-                (posixpath.dirname(document.uri), posixpath.dirname(other.uri)),
+            theirs, folders = (
                 source_of(other),
+                (posixpath.dirname(document.uri), posixpath.dirname(other.uri)),
             )
             known = [one for one in _statements(theirs) if not _begins_there(theirs, one.module)]
             found.update(filter(None, (_alone(one, word, language, folders) for one in known)))
@@ -317,7 +317,7 @@ def _moved(module: bytes, here: str, there: str) -> bytes:
     return b"" if module.startswith((b".", b"super::", b"self::")) else module
 
 
-def _standard(language: Language, word: bytes, is_receiver: bool) -> bytes:  # noqa: FBT001
+def _standard(language: Language, word: bytes, *, is_receiver: bool) -> bytes:
     """Return the statement that imports `word` from the standard library; empty if that has none of this name.
 
     is_receiver: a member of it is used, so that it may be a module.
