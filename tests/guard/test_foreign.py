@@ -38,6 +38,8 @@ BLOCK = (
 PAGE = "<!doctype html>\n‸\n  <head>\n    <title>a</title>\n  </head>\n  <body>\n  </body>\n</html>\n"
 HANDLED = "def f\n  a\n  ‸\n  b\nrescue A => e\n  c\nensure\n  d\nend\n"
 OBJECT = '{\n  "a": ‸,\n  "b": 1\n}\n'
+GO_CASES = "package p\n\nfunc f() {\n\tswitch a {\n\tcase 1:\n\t\t‸\n\tdefault:\n\t\treturn c\n\t}\n}\n"
+RUST_RETURN = "fn f() {\n    if a {\n        ‸\n    }\n    g();\n}\n"
 FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
 
 
@@ -126,6 +128,11 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("cpp", "void f() {\n  auto& a{‸};\n  g();\n}\n", "return 1;"),
         ("cpp", "unsigned long a{‸};\n", "g();"),
         ("cpp", "std::array<int, 2> a{‸};\n", "g();"),
+        # What a statement is not followed by: a comment and no semicolon, a sign, a case on its line.
+        ("rust", "fn f() {\n    ‸\n    assert!(a);\n    g();\n}\n", "h!(b) // c"),
+        ("rust", RUST_RETURN, "return<<EOF"),
+        ("go", GO_CASES, "return b default:"),
+        ("go", GO_CASES, "x = 1 case 2:"),
         # The first template of a file of data.
         ("json", OBJECT, "{{ x }}"),
         ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
@@ -172,6 +179,11 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("rust", "fn f<C>()\nwhere\n    C: ‸\n{\n}\n", "(A) + B,"),
         ("rust", "fn f<C>(a: ‸) {\n}\n", "&(A + B)"),
         ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "new B { C = {1} }"),
+        ("rust", "fn f() {\n    ‸\n    assert!(a);\n    g();\n}\n", "h! { b } // c"),
+        ("rust", RUST_RETURN, "return a << b;"),
+        ("rust", RUST_RETURN, "vec![a]"),
+        ("go", GO_CASES, 'g("a default:")'),
+        ("tsx", "import a;\n\nexport type P = ‸\n  b?: C;\n};\n", "D<typeof E> & {"),
         ("json", OBJECT, '"{{ x }}"'),
         ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],
