@@ -133,6 +133,9 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("rust", RUST_RETURN, "return<<EOF"),
         ("go", GO_CASES, "return b default:"),
         ("go", GO_CASES, "x = 1 case 2:"),
+        # Brackets with nothing in them.
+        ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "b[];"),
+        ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "b["),
         # The first template of a file of data.
         ("json", OBJECT, "{{ x }}"),
         ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
@@ -184,6 +187,8 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("rust", RUST_RETURN, "vec![a]"),
         ("go", GO_CASES, 'g("a default:")'),
         ("tsx", "import a;\n\nexport type P = ‸\n  b?: C;\n};\n", "D<typeof E> & {"),
+        ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "[] { return 1; }();"),
+        ("cpp", "void f() {\n  ‸\n  g();\n}\n", "delete[] a, b = new int[1]{}, c[1] = {};"),
         ("json", OBJECT, '"{{ x }}"'),
         ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],
