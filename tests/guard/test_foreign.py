@@ -40,6 +40,7 @@ HANDLED = "def f\n  a\n  ‸\n  b\nrescue A => e\n  c\nensure\n  d\nend\n"
 OBJECT = '{\n  "a": ‸,\n  "b": 1\n}\n'
 GO_CASES = "package p\n\nfunc f() {\n\tswitch a {\n\tcase 1:\n\t\t‸\n\tdefault:\n\t\treturn c\n\t}\n}\n"
 RUST_RETURN = "fn f() {\n    if a {\n        ‸\n    }\n    g();\n}\n"
+SHELL_IF = 'f() {\n  if [[ "$a" == ‸\n    b=1\n  elif [[ "$c" == "" ]]; then\n    d\n  fi\n}\n'
 FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
 
 
@@ -136,6 +137,18 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         # Brackets with nothing in them.
         ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "b[];"),
         ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "b["),
+        # Words and signs that end nothing, or begin nothing: a handler of no statement, a choice of none, an argument.
+        ("ruby", RUBY, "a = 0rescue\n    end"),
+        ("ruby", "begin\n  a\n‸\n  b\nend\n", "else"),
+        ("ruby", "require 'a'\n‸\ntask 'c' => 'd'\n", "yield"),
+        ("ruby", RUBY, "f(nil:text, a)"),
+        ("ruby", RUBY, "x = /(?)/"),
+        ("shell", SHELL_IF, '"-" ]] ; then${x}'),
+        ("shell", SHELL_IF, '"-" ]] ; then$(x)'),
+        ("csharp", "class A ‸\n{\n}\n", ": B : B"),
+        ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", "{{}}"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b<_>::c"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "a == b == c"),
         # The first template of a file of data.
         ("json", OBJECT, "{{ x }}"),
         ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
@@ -189,6 +202,18 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("tsx", "import a;\n\nexport type P = ‸\n  b?: C;\n};\n", "D<typeof E> & {"),
         ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "[] { return 1; }();"),
         ("cpp", "void f() {\n  ‸\n  g();\n}\n", "delete[] a, b = new int[1]{}, c[1] = {};"),
+        ("ruby", RUBY, "a = 0 rescue nil"),
+        ("ruby", "begin\n  a\n‸\n  b\nend\n", "rescue A"),
+        ("ruby", "f do\n  ‸\n  a\nend\n", "yield b"),
+        ("ruby", RUBY, "f(a, b: c, **d, &e)"),
+        ("ruby", RUBY, "f({ a: 1 }, b)"),
+        ("ruby", RUBY, "x = /(?<a>b)(?:c)(?i-m)(?#d)(?~e)/"),
+        ("shell", SHELL_IF, '"-" ]]; then'),
+        ("shell", "if a; then\n  b\nfi\n‸\nc\n", 'if d; then "$e"; else $(f); fi'),
+        ("csharp", "class A ‸\n{\n}\n", ": B, C"),
+        ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", ".*"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b::<_>::c"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "(a < b) == (c > d)"),
         ("json", OBJECT, '"{{ x }}"'),
         ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],
