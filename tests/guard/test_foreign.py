@@ -40,6 +40,15 @@ HANDLED = "def f\n  a\n  ‸\n  b\nrescue A => e\n  c\nensure\n  d\nend\n"
 OBJECT = '{\n  "a": ‸,\n  "b": 1\n}\n'
 GO_CASES = "package p\n\nfunc f() {\n\tswitch a {\n\tcase 1:\n\t\t‸\n\tdefault:\n\t\treturn c\n\t}\n}\n"
 RUST_RETURN = "fn f() {\n    if a {\n        ‸\n    }\n    g();\n}\n"
+BODY = (
+    "CREATE FUNCTION f(a text) RETURNS text AS $$\nDECLARE\n  b text;\nBEGIN\n"
+    "  SELECT c INTO b FROM d WHERE e = 'f';\n\n  ‸\n  b := g(a) || ' h';\n"
+    "  IF b <> '' THEN\n    PERFORM i(b);\n  END IF;\n  RETURN b;\nEND\n$$ LANGUAGE 'plpgsql';\n"
+)
+BODY_CALL = BODY.replace("‸\n", "EXECUTE 'SET j = ' || k(‸) || ', ' || b;\n")
+BODY_NAMES = BODY.replace("  b text;\n", "  b text;\n  ‸\n").replace("  ‸\n  b :=", "  b :=")
+HEAD = BODY.replace("  ‸\n", "").replace("(a text)", "(‸)")
+VIEW = "SELECT 1;\n\n-- a\n‸\n  SELECT b, min(c) AS c\n    FROM d;\n"
 SHELL_IF = 'f() {\n  if [[ "$a" == ‸\n    b=1\n  elif [[ "$c" == "" ]]; then\n    d\n  fi\n}\n'
 FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
 
@@ -149,6 +158,24 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", "{{}}"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b<_>::c"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "a == b == c"),
+        # Statements of a routine's body, each read alone, and what is in brackets, or before a body.
+        ("sql", BODY, "BEGIN"),
+        ("sql", BODY, "END;"),
+        ("sql", BODY, "END IF;"),
+        ("sql", BODY, "x();"),
+        ("sql", BODY, "PERFORM a b c;"),
+        ("sql", BODY, "IF a THEN b := 1"),
+        ("sql", BODY, "b := a +"),
+        ("sql", BODY_CALL, "a a"),
+        ("sql", BODY_CALL, "class A < B; end"),
+        ("sql", BODY_CALL, "a["),
+        ("sql", BODY.replace("‸", "EXECUTE ‸"), "END;"),
+        ("sql", BODY_NAMES, "x = 1;"),
+        ("sql", HEAD, "FROM a FROM b"),
+        ("sql", HEAD, "RETURNS text AS"),
+        # Words that the next line's statement is read with, as names.
+        ("sql", VIEW, "SELECT b, min(c) AS c,"),
+        ("sql", "WITH a AS (\n  SELECT b‸\n  FROM c\n)\nSELECT d FROM a;\n", ", e FROM c,"),
         # The first template of a file of data.
         ("json", OBJECT, "{{ x }}"),
         ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
@@ -214,6 +241,24 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", ".*"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b::<_>::c"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "(a < b) == (c > d)"),
+        ("sql", BODY, "PERFORM public.j('k' || a);"),
+        ("sql", BODY, "b := CASE WHEN a = '' THEN 'k' ELSE a END;"),
+        ("sql", BODY, "IF a = 'k' THEN RETURN a; END IF;"),
+        ("sql", BODY, "FOR b IN SELECT k FROM l LOOP RAISE NOTICE 'm %', b; END LOOP;"),
+        ("sql", BODY, "BEGIN NULL; EXCEPTION WHEN OTHERS THEN RAISE; END;"),
+        ("sql", BODY, "INSERT INTO k VALUES (a);"),
+        ("sql", BODY, "RETURN QUERY SELECT * FROM k;"),
+        ("sql", BODY, "GET DIAGNOSTICS b = ROW_COUNT;"),
+        ("sql", BODY, "-- a comment"),
+        ("sql", BODY_CALL, "a, b"),
+        ("sql", BODY_CALL, "a[1]"),
+        ("sql", BODY_NAMES, "c constant numeric(1, 2) NOT NULL := 1;"),
+        ("sql", BODY_NAMES, "c d.e%TYPE;"),
+        ("sql", BODY_NAMES, "c timestamp with time zone DEFAULT now();"),
+        ("sql", BODY_NAMES, "c CURSOR FOR SELECT 1;"),
+        ("sql", HEAD, "a text, VARIADIC b int[] DEFAULT '{}'"),
+        ("sql", VIEW, "CREATE VIEW e AS"),
+        ("sql", "SELECT a,\n  ‸\n  b\nFROM c;\n", "count(*) FILTER (WHERE d) AS d,"),
         ("json", OBJECT, '"{{ x }}"'),
         ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],
