@@ -41,7 +41,7 @@ class Routine:
         return Statement(text[start:at], text[at : max(unit.stop, at)], first=start == at)
 
     def _takes_in(self, text: bytes, last: int, own: list["_Unit"]) -> bool:
-        """Return whether a unit of `own` that goes on after `last` holds another statement's beginning there."""
+        """Return whether a unit of `own` that continues after `last` holds another statement's beginning there."""
         below = last + first_code(self.language, text[last:])
         plain, line = self.language.plain, text[last:below]
         begin = line_start(text, len(self.before))

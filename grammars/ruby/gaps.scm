@@ -50,6 +50,8 @@
 ; No argument by its place is after one by its name.
 (argument_list (pair) [(array) (call) (constant) (element_reference) (false) (float) (identifier) (instance_variable) (integer)
   (nil) (scope_resolution) (simple_symbol) (string) (true)] @refuse)
+; What a parameter in brackets has no place for.
+(destructured_parameter [(block_parameter) (hash_splat_parameter) (keyword_parameter) (optional_parameter)] @refuse)
 ; A group of a regular expression that there is not.
 ((regex (string_content) @refuse) (#match? @refuse "(^|[^\\\\])[(][?]([^:=!<>#~a-z-]|$)"))
 ; A condition after a call is its modifier, and no argument.
