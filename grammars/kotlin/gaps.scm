@@ -7,7 +7,7 @@
 [(for_statement) (while_statement) (do_while_statement)] @room.loop
 ((identifier) @misplaced.loop (#any-of? @misplaced.loop "break" "continue"))
 ((identifier) @refuse
-  (#any-of? @refuse "do" "else" "for" "fun" "if" "return" "throw" "try" "val" "var" "when" "while"))
+  (#any-of? @refuse "do" "else" "for" "fun" "if" "interface" "return" "throw" "try" "typealias" "val" "var" "when" "while"))
 ((index_expression) @refuse (#match? @refuse "\\[\\s*\\]$"))
 ; A name alone is an entry of an enumeration, and of no other class.
 ((class_declaration (enum_class_body (enum_entry) @refuse)) @_class (#not-match? @_class "^[^{]*\\benum\\b"))

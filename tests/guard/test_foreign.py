@@ -112,6 +112,7 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("html", PAGE, '<html lang="en">"abc'),
         ("html", FORM, "let x = `${y}`"),
         ("html", FORM, 'b="c"`abc'),
+        ("html", "<input\n  id=‸\n  disabled\n>\n", '"a" disabled'),
         # What is above the type of a document, and a second type.
         ("html", "‸\n" + PAGE.replace("‸\n", ""), "x = 1"),
         ("html", "<!-- a -->\n‸\n" + PAGE.replace("‸\n", ""), "<p>a</p>"),
@@ -157,6 +158,7 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("shell", SHELL_IF, '"-" ]] ; then$(x)'),
         ("csharp", "class A ‸\n{\n}\n", ": B : B"),
         ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", "{{}}"),
+        ("kotlin", "class A {\n    ‸\n\n    interface B {\n    }\n}\n", "var c = null interface D {\n    }"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b<_>::c"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "a == b == c"),
         # Statements of a routine's body, each read alone, and what is in brackets, or before a body.
@@ -211,6 +213,8 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "out int x"),
         ("typescript", "f(‸);\n", "{ a, b }"),
         ("html", FORM, 'b="c"'),
+        ("html", "<input\n  id=‸\n  disabled\n>\n", '"a" checked'),
+        ("html", PAGE.replace("‸\n", "<html>\n").replace("<head>\n", "<head>\n    ‸\n"), "{{ a }}"),
         ("yaml", "a:\n  b: ‸\n  c: 1\n", "&x 1"),
         ("html", "‸\n" + PAGE.replace("‸\n", ""), "<!-- a -->"),
         ("html", "‸\n" + PAGE.replace("‸\n", ""), "{% load a %}"),
@@ -241,6 +245,7 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("shell", "if a; then\n  b\nfi\n‸\nc\n", 'if d; then "$e"; else $(f); fi'),
         ("csharp", "class A ‸\n{\n}\n", ": B, C"),
         ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", ".*"),
+        ("kotlin", "class A {\n    ‸\n\n    interface B {\n    }\n}\n", "var c = d::class"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b::<_>::c"),
         ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "(a < b) == (c > d)"),
         ("sql", BODY, "PERFORM public.j('k' || a);"),
