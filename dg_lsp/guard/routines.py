@@ -13,6 +13,8 @@ from dg_lsp.source.lexer import Span, indentation, line_start
 _REACH = 40_000
 # What is a query itself, and not read as the value of one.
 _QUERY = re.compile(rb"\s*(?:select|with)\b", re.IGNORECASE)
+# What is before more values of a step.
+_USING = re.compile(rb"\busing\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,10 @@ def _read_as(language: Language, text: bytes, span: Span, *, is_declared: bool) 
     if is_declared and (found := language.plain.declares.fullmatch(text, start, stop)):
         return _selected(found["value"]) if found["value"] else b""
     step = None if is_declared else language.plain.steps.match(text, start, stop)
-    return _selected(text[step.end() : stop]) if step else text[start:stop]
+    if step is None:
+        return text[start:stop]
+    value = text[step.end() : stop]
+    return _selected(_USING.sub(b",", value) if step["using"] else value)
 
 
 def _selected(value: bytes) -> bytes:

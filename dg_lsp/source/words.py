@@ -110,7 +110,8 @@ class Plain:
 
     Of the code between `twins`: blocks: what is before a statement, with the groups `value`, an expression, `opens` and
     `closes` of a block, and `declares`, below which are declarations. declares: a declaration, with the `value` that it
-    may have. steps: the word before an expression in a statement of its own.
+    may have. steps: the word before an expression in a statement of its own; the group `using`: more may follow it,
+    after `USING`.
     """
 
     brackets: bytes = b"()[]{}"
