@@ -34,6 +34,7 @@ _C_SYNTAX = re.compile(
 _NAMES = re.compile(
     r"No such file|CS0101|CS0102|CS0128|CS0136|already been declared|no binding for nonlocal|no visible label"
 )
+_PLPGSQL_SYNTAX = re.compile(r"syntax error|mismatched|missing|unterminated|unexpected end|incomplete")
 _PHP_SYNTAX = re.compile(r"PHP Parse error|not in the 'loop'|Parse error")
 
 
@@ -150,6 +151,11 @@ def _sql(text: str) -> list[str]:
         pglast.parser.parse_sql_json(text)
     except pglast.parser.ParseError as error:
         return [str(error)]
+    try:
+        pglast.parser.parse_plpgsql_json(text)
+    except pglast.parser.ParseError as error:
+        # The bodies of functions are judged by their syntax, not by what their types may be.
+        return [str(error)] if _PLPGSQL_SYNTAX.search(str(error)) else []
     return []
 
 

@@ -14,8 +14,18 @@ from dg_lsp.guard.baseline import Text
 from dg_lsp.guard.compare import errors_of
 from dg_lsp.guard.loose import loose_bracket, loose_literal, pairs_in
 from dg_lsp.guard.mixed import mixed
+from dg_lsp.guard.routines import Routine, routine_of
 from dg_lsp.guard.site import Site, next_line
-from dg_lsp.guard.statements import begins_otherwise, is_cut_short, is_ended, parts_of, statement_of, takes_in
+from dg_lsp.guard.statements import (
+    Statement,
+    begins_otherwise,
+    ends_in_brackets,
+    is_cut_short,
+    is_ended,
+    parts_of,
+    statement_of,
+    takes_in,
+)
 from dg_lsp.reasons import TooDeep, Unreadable
 from dg_lsp.source.brackets import PAIRS
 from dg_lsp.source.language import Language
@@ -48,15 +58,22 @@ def harm_between(site: Site, fill: bytes) -> str:
     # 2.
     if begins_otherwise(site, fill):
         return "a word that begins no statement"
+    if ends_in_brackets(site, fill):
+        return "an end of a statement in brackets"
     # 3.
     if not _is_parsed(site.language, site.before, site.after):
         return ""
     alone = _fits_alone(site, fill)
-    if alone is None and takes_in(site, fill):
-        return "a statement that is not ended"
-    if alone is None and is_cut_short(site, fill):
-        return "a statement that is cut short"
+    if alone is None and (harm := _harm_of_end(site, fill)):
+        return harm
     return _harm_in_tree(site, fill) if alone is None else "" if alone else "a syntax error"
+
+
+def _harm_of_end(site: Site, fill: bytes) -> str:
+    """Return the harm that is in where the statement of `fill` ends, as words."""
+    if takes_in(site, fill):
+        return "a statement that is not ended"
+    return "a statement that is cut short" if is_cut_short(site, fill) else ""
 
 
 def _harm_in_tree(site: Site, fill: bytes) -> str:
@@ -249,7 +266,7 @@ def _fits_alone(site: Site, fill: bytes) -> bool | None:
     """Return whether the statement of the gap parses with `fill`; None where that is not read alone, or unknown."""
     own, language = statement_of(site), site.language
     if own is None:
-        return None
+        return _fits_routine(site, fill)
     after = b"" if is_ended(site, own, fill) else own.after
     if _is_read(language, own.before, fill, after):
         return True
@@ -258,19 +275,58 @@ def _fits_alone(site: Site, fill: bytes) -> bool | None:
         return None
     if not _errors_without(language, own.before, after):
         return False
-    # Of a statement that the grammar does not know, it may know the one in brackets around the gap.
-    closes = bool(pairs_in(language, fill).lacking)
-    for part in () if closes else parts_of(site, own):
+    return _fits_part(site, own, fill)
+
+
+def _fits_part(site: Site, own: Statement, fill: bytes) -> bool | None:
+    """Return whether the statement in brackets around the gap in `own` parses with `fill`; None if none is known."""
+    language = site.language
+    for part in () if pairs_in(language, fill).lacking else parts_of(site, own):
         if not _errors_without(language, part.before, part.after):
             return _is_read(language, part.before, fill, part.after)
     return None
 
 
+def _fits_routine(site: Site, fill: bytes) -> bool | None:
+    """Return whether `fill` makes statements in the body of a routine around the gap; None if that is not known.
+
+    In a text that the grammar does not know, a statement that no neutral text makes one tells nothing of the fill.
+    """
+    routine = routine_of(site)
+    if routine is None or routine.reads(fill):
+        return None if routine is None else True
+    if _is_read_in(routine):
+        return False
+    part = _fits_part(site, routine.statement(), fill)
+    if part is not None:
+        return part
+    return True if _errors_without(site.language, site.before, site.after) else None
+
+
+@lru_cache(maxsize=2)
+def _is_read_in(routine: Routine) -> bool:
+    """Return whether a neutral text in the gap of `routine` makes statements, as far as the time is enough."""
+    with suppress(Unreadable), attempt():
+        texts = islice(_neutral(routine.language, routine.before, routine.after), _TRIES)
+        return any(routine.reads(text) for text in texts)
+    return False
+
+
 def _is_read(language: Language, before: bytes, fill: bytes, after: bytes) -> bool:
-    """Return whether the text with `fill` has no error, and nothing in the fill that the query refuses."""
-    root, end = language.parse(before + fill + after).root_node, len(before + fill)
-    found = language.captures(root, (len(before), max(end, len(before) + 1))).get("refuse", [])
-    return not root.has_error and not any(len(before) < n.end_byte and n.start_byte < end for n in found)
+    """Return whether the text with `fill` has no error, and from the fill on nothing more that is refused."""
+    tree, end = language.parse(before + fill + after), len(before + fill)
+    if tree.root_node.has_error:
+        return False
+    refused = _refused(language, tree, (len(before), len(before + fill + after) + 1))
+    refused = [node for node in refused if node.end_byte > len(before)]
+    if any(node.start_byte < end for node in refused):
+        return False
+    known = (
+        _refused(language, _tree(language, before, after), (len(before), len(before + after) + 1))
+        if refused
+        else []
+    )
+    return len(refused) <= len(known)
 
 
 def _refused(language: Language, tree: Tree, span: Span) -> list[Node]:

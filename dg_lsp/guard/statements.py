@@ -31,13 +31,23 @@ def statement_of(site: Site) -> Statement | None:
     if language.plain.begins is NEVER or len(language.plain.twins.findall(site.before)) % 2:
         return None
     data, at = site.before + site.after, len(site.before)
-    ends = _ends(language, data)
+    ends = ends_of(language, data)
     start = max((stop for stop in ends if stop <= at), default=0)
     stop = min((stop for stop in ends if stop > at), default=len(data))
     if max(at - start, stop - at) > _REACH:
         return None
-    before = data[start:at]
-    return Statement(before, data[at:stop], not _code(language, before))
+    before, after = (_without_bodies(language, part) for part in (data[start:at], data[at:stop]))
+    return Statement(before, after, not _code(language, before))
+
+
+def _without_bodies(language: Language, data: bytes) -> bytes:
+    """Return `data` with a body that any grammar knows in place of those in quotes, which are other languages."""
+    quotes = list(language.plain.twins.finditer(data))
+    parts, at = list[bytes](), 0
+    for begin, end in zip(quotes[::2], quotes[1::2], strict=False):
+        parts += [data[at : begin.end()], b" SELECT 1; "]
+        at = end.start()
+    return b"".join((*parts, data[at:]))
 
 
 def parts_of(site: Site, own: Statement) -> Iterator[Statement]:
@@ -61,7 +71,7 @@ def begins_otherwise(site: Site, fill: bytes) -> bool:
     if own is None:
         return False
     language, text = site.language, own.before + fill + own.after
-    ends = [stop for stop in _ends(language, text) if stop > len(own.before)]
+    ends = [stop for stop in ends_of(language, text) if stop > len(own.before)]
     begun = [0] if own.first else []
     made = [_code(language, text[at:]) for at in (*begun, *ends) if at <= len(own.before + fill)]
     # The text after the gap may have begun so without the fill.
@@ -77,12 +87,20 @@ def takes_in(site: Site, fill: bytes) -> bool:
     return site.language.plain.begins.match(_code(site.language, own.after)) is not None
 
 
+def ends_in_brackets(site: Site, fill: bytes) -> bool:
+    """Return whether `fill` ends a statement within brackets that are open around the gap."""
+    language, brackets = site.language, site.state.brackets
+    if language.plain.begins is NEVER or not brackets:
+        return False
+    return any(len(unpaired(language, fill[:end]).closers) < len(brackets) for end in ends_of(language, fill))
+
+
 def is_cut_short(site: Site, fill: bytes) -> bool:
     """Return whether a statement that begins and ends in `fill` wants more before its end, such as `ALTER TABLE;`."""
     own, language = statement_of(site), site.language
     if own is None or not own.first or site.rest.strip():
         return False
-    ends = _ends(language, own.before + fill)
+    ends = ends_of(language, own.before + fill)
     return any(
         _fails_at_its_end(language, _code(language, (own.before + fill)[start:stop]))
         for start, stop in pairwise((0, *ends))
@@ -102,11 +120,11 @@ def is_ended(site: Site, own: Statement, fill: bytes) -> bool:
     if site.rest.strip():
         return False
     text = own.before + fill
-    ends = _ends(site.language, text)
+    ends = ends_of(site.language, text)
     return (own.first or bool(ends)) and not _code(site.language, text[max(ends, default=0) :])
 
 
-def _ends(language: Language, data: bytes) -> list[int]:
+def ends_of(language: Language, data: bytes) -> list[int]:
     """Return where the statements of `data` end, after their semicolons; none in quotes around code."""
     quotes, found, count = [m.start() for m in language.plain.twins.finditer(data)], list[int](), 0
     for kind, _, stop in marks(language, data, 0, len(data)):
@@ -117,11 +135,16 @@ def _ends(language: Language, data: bytes) -> list[int]:
     return found
 
 
-def _code(language: Language, data: bytes) -> bytes:
-    """Return `data` from its first byte that is code on."""
+def first_code(language: Language, data: bytes) -> int:
+    """Return where the first code of `data` is; its length if it has none."""
     at = 0
     for kind, start, stop in marks(language, data, 0, len(data)):
         if kind not in ("comment", "newline") or data[at:start].strip():
             break
         at = stop
-    return data[at:].strip()
+    return len(data) - len(data[at:].lstrip())
+
+
+def _code(language: Language, data: bytes) -> bytes:
+    """Return `data` from its first byte that is code on."""
+    return data[first_code(language, data) :].strip()

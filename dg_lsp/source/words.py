@@ -107,6 +107,11 @@ class Plain:
     values. twins: quotes around code, which a file has in pairs. sections: what begins code in a text, the group
     `opens`, or ends it. rooms: headers below which a line is read alone. begins: what a statement begins with, if a
     semicolon ends each. never: what no code holds; of data, the signs of templates.
+
+    Of the code between `twins`: blocks: what is before a statement, with the groups `value`, an expression, `opens` and
+    `closes` of a block, and `declares`, below which are declarations. declares: a declaration, with the `value` that it
+    may have. steps: the word before an expression in a statement of its own; the group `using`: more may follow it,
+    after `USING`.
     """
 
     brackets: bytes = b"()[]{}"
@@ -122,6 +127,9 @@ class Plain:
     rooms: tuple[bytes, ...] = ()
     begins: re.Pattern[bytes] = NEVER
     never: re.Pattern[bytes] = NEVER
+    blocks: re.Pattern[bytes] = NEVER
+    declares: re.Pattern[bytes] = NEVER
+    steps: re.Pattern[bytes] = NEVER
 
     @property
     def has_tags(self) -> bool:

@@ -104,3 +104,5 @@
     type: [(placeholder_type_specifier) (primitive_type) (qualified_identifier) (sized_type_specifier) (template_type)]
     declarator: [(identifier) (array_declarator) (pointer_declarator declarator: (identifier)) (reference_declarator (identifier))])
   @refuse])
+; A subscript without an index.
+((subscript_argument_list) @refuse (#match? @refuse "^\\[\\s*\\]$"))

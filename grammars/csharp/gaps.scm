@@ -176,6 +176,7 @@
 ((argument_list (argument (declaration_expression type: [(identifier) (generic_name) (predefined_type)])) @refuse)
   (#not-match? @refuse "^([A-Za-z0-9_]+\\s*:\\s*)?out\\b"))
 (class_declaration (base_list) (type_parameter_list) @refuse)
+(class_declaration (base_list) (base_list) @refuse)
 (class_declaration !parameters (base_list (argument_list) @refuse))
 ; Braces are assigned only where something is declared or made.
 [(argument (assignment_expression right: (initializer_expression) @refuse))

@@ -113,3 +113,6 @@
 (block (statement_list (fallthrough_statement) @refuse))
 ; An escape that there is not.
 ((escape_sequence) @refuse (#not-match? @refuse "^\\\\[abfnrtvxuU0-7\\\\'\"]"))
+; A case on a line of the statement before it.
+([(expression_switch_statement) (type_switch_statement) (select_statement)] @refuse
+  (#match? @refuse "\n[ \t]+[^\n\"'`/]*[^\n\"'`/;{:\\s][ \t]+(default:|case [^\n\"'`/:]+:)"))

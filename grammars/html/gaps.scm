@@ -23,6 +23,10 @@
 ((attribute (attribute_value) @refuse) (#match? @refuse "[`\"'=<]"))
 ((_ (attribute (attribute_name) @_name (quoted_attribute_value)) (attribute (attribute_name) @refuse (quoted_attribute_value)))
   (#eq? @refuse @_name))
+((_ (attribute . (attribute_name) @_name .) (attribute . (attribute_name) @refuse .)) (#eq? @refuse @_name)
+  (#any-of? @refuse "allowfullscreen" "async" "autofocus" "autoplay" "checked" "controls" "defer" "disabled" "formnovalidate"
+    "hidden" "inert" "ismap" "itemscope" "multiple" "muted" "nomodule" "novalidate" "playsinline" "readonly" "required"
+    "reversed" "selected"))
 ((self_closing_tag (tag_name) @refuse)
   (#any-of? @refuse "a" "b" "body" "button" "div" "form" "h1" "h2" "h3" "head" "html" "i" "label" "li" "nav" "ol" "p"
     "section" "select" "span" "table" "td" "textarea" "th" "tr" "ul"))

@@ -9,6 +9,8 @@
 [(break) (next) (redo)] @misplaced.loop
 [(method) (singleton_method)] @room.generator
 (yield) @misplaced.generator
+; What loads others is a file, and no part of one.
+((call !receiver method: (identifier) @_loads) @wall (#any-of? @_loads "require" "require_relative"))
 [(program) (class) (module) (singleton_class)] @room.file
 [(class) (module) (assignment left: (constant))] @misplaced.file
 (rescue) @room.handler
@@ -26,7 +28,7 @@
   (optional_parameter (identifier) @refuse) (keyword_parameter value: (identifier) @refuse) (case (identifier) @refuse) (when (pattern (identifier) @refuse))
   (if_modifier condition: (identifier) @refuse) (unless_modifier condition: (identifier) @refuse)
   (while_modifier condition: (identifier) @refuse) (until_modifier condition: (identifier) @refuse) (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
-  (program (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
+  (program (identifier) @refuse) (rescue_modifier (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
   (#any-of? @refuse "begin" "case" "do" "else" "elsif" "end" "ensure" "redo" "rescue" "retry" "then" "unless" "until" "when"
     "while"))
 ; A value that is none, and what only receives calls.
@@ -44,7 +46,14 @@
 (([(array (call arguments: (argument_list) @_given) @refuse) (argument_list "," (call arguments: (argument_list) @_given) @refuse)])
   (#not-match? @_given "^[(]"))
 ; Nothing has failed that a choice could be after.
-((body_statement (_) @_last . (else) @refuse) (#not-match? @_last "^(rescue\\b|#)"))
+([(body_statement (_) @_last . (else) @refuse) (begin (_) @_last . (else) @refuse)] (#not-match? @_last "^(rescue\\b|#)"))
+; No argument by its place is after one by its name.
+(argument_list (pair) [(array) (call) (constant) (element_reference) (false) (float) (identifier) (instance_variable) (integer)
+  (nil) (scope_resolution) (simple_symbol) (string) (true)] @refuse)
+; What a parameter in brackets has no place for.
+(destructured_parameter [(block_parameter) (hash_splat_parameter) (keyword_parameter) (optional_parameter)] @refuse)
+; A group of a regular expression that there is not.
+((regex (string_content) @refuse) (#match? @refuse "(^|[^\\\\])[(][?]([^:=!<>#~a-z-]|$)"))
 ; A condition after a call is its modifier, and no argument.
 ((argument_list . [(if) (unless) (while) (until)]) @refuse (#not-match? @refuse "^[(]"))
 ; A choice between nothing.

@@ -115,7 +115,12 @@
 ((enum_variant name: (identifier) @refuse)
   (#any-of? @refuse "break" "continue" "else" "fn" "for" "if" "let" "loop" "match" "return" "struct" "use" "while"))
 ; A call of a macro that is followed by a statement, without its semicolon.
-(block (macro_invocation (token_tree . ["(" "["])) @refuse . [(macro_invocation) (expression_statement) (let_declaration)])
+(block (macro_invocation (token_tree . ["(" "["])) @refuse [(macro_invocation) (expression_statement) (let_declaration) (_expression)])
+; What returns has no sign after it.
+(binary_expression left: (return_expression) @refuse)
+; Two comparisons in a row, such as a type's parameters in a path without its colons.
+[(binary_expression left: (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="]) operator: ["<" ">" "<=" ">=" "==" "!="])
+  (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="] right: (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="]))] @refuse
 ; A keyword as a name.
 ([(type_identifier) @refuse (arguments (identifier) @refuse) (call_expression function: (identifier) @refuse) (assignment_expression (identifier) @refuse) (binary_expression (identifier) @refuse)
   (block (identifier) @refuse) (expression_statement (identifier) @refuse) (let_declaration value: (identifier) @refuse)

@@ -7,3 +7,5 @@
   (do_group ";;" @refuse) (compound_statement ";;" @refuse) (subshell ";;" @refuse)])
 ((simple_expansion) @refuse (#match? @refuse "^[$]\\s"))
 ((if_statement) @refuse (#match? @refuse "([ \\t\\n;]then\\s*\\n|[\\n;]\\s*then)\\s+(fi|else|elif)([ \\t\\n;]|$)"))
+; A word that a quote or a value is a part of is no word of the language.
+([(for_statement) (if_statement) (while_statement)] @refuse (#match? @refuse "[;\n][ \t]*(then|do|else|elif)[$\"'`]"))

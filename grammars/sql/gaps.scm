@@ -6,3 +6,7 @@
   (#eq? @refuse "\"\""))
 ((literal) @refuse (#match? @refuse "^'[^'\n]*'[ \t]+'"))
 ((path_expression) @refuse (#match? @refuse ":\\s"))
+; A subscript without an index; after a type it is a list's.
+((subscript expression: (field) subscript: (field) @refuse) (#eq? @refuse ""))
+; A second name for an argument.
+(invocation parameter: (term value: (_) . alias: (_) @refuse))

@@ -10,6 +10,7 @@
 (interface_declaration name: (_) @class.name body: (interface_body) @class.body) @class.outer
 (enum_declaration name: (_) @class.name body: (enum_body) @class.body) @class.outer
 (type_alias_declaration name: (_) @class.name value: (object_type) @class.body) @class.outer
+(type_alias_declaration name: (_) @class.name value: (intersection_type (object_type) @class.body)) @class.outer
 (internal_module name: (_) @class.name body: (statement_block) @class.body) @class.outer
 (module name: (_) @class.name body: (statement_block) @class.body) @class.outer
 (ambient_declaration "global" (statement_block) @class.body) @class.outer

@@ -321,7 +321,9 @@ def test_no_repository_takes_long_or_holds_other_threads_up(what: str, home: Pat
     assert time.thread_time() - began < 2 * SECONDS + 0.5
     # Another thread gets its turn between two calls of a function, but not within one that is written in C.
     # A call that holds the others up does so in each run. A virtual machine counts the time that its host takes, too.
-    spent = [longest_call(lambda: (rules_stamp(folder), ignored(folder, [folder / "a.py"]))) for _ in range(3)]
+    spent = [
+        longest_call(lambda: (rules_stamp(folder), ignored(folder, [folder / "a.py"]))) for _ in range(3)
+    ]
     print(f"{what}: {spent}")
     assert min(spent)[0] < 0.01
 

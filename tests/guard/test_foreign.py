@@ -38,6 +38,18 @@ BLOCK = (
 PAGE = "<!doctype html>\n‸\n  <head>\n    <title>a</title>\n  </head>\n  <body>\n  </body>\n</html>\n"
 HANDLED = "def f\n  a\n  ‸\n  b\nrescue A => e\n  c\nensure\n  d\nend\n"
 OBJECT = '{\n  "a": ‸,\n  "b": 1\n}\n'
+GO_CASES = "package p\n\nfunc f() {\n\tswitch a {\n\tcase 1:\n\t\t‸\n\tdefault:\n\t\treturn c\n\t}\n}\n"
+RUST_RETURN = "fn f() {\n    if a {\n        ‸\n    }\n    g();\n}\n"
+BODY = (
+    "CREATE FUNCTION f(a text) RETURNS text AS $$\nDECLARE\n  b text;\nBEGIN\n"
+    "  SELECT c INTO b FROM d WHERE e = 'f';\n\n  ‸\n  b := g(a) || ' h';\n"
+    "  IF b <> '' THEN\n    PERFORM i(b);\n  END IF;\n  RETURN b;\nEND\n$$ LANGUAGE 'plpgsql';\n"
+)
+BODY_CALL = BODY.replace("‸\n", "EXECUTE 'SET j = ' || k(‸) || ', ' || b;\n")
+BODY_NAMES = BODY.replace("  b text;\n", "  b text;\n  ‸\n").replace("  ‸\n  b :=", "  b :=")
+HEAD = BODY.replace("  ‸\n", "").replace("(a text)", "(‸)")
+VIEW = "SELECT 1;\n\n-- a\n‸\n  SELECT b, min(c) AS c\n    FROM d;\n"
+SHELL_IF = 'f() {\n  if [[ "$a" == ‸\n    b=1\n  elif [[ "$c" == "" ]]; then\n    d\n  fi\n}\n'
 FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
 
 
@@ -100,6 +112,7 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("html", PAGE, '<html lang="en">"abc'),
         ("html", FORM, "let x = `${y}`"),
         ("html", FORM, 'b="c"`abc'),
+        ("html", "<input\n  id=‸\n  disabled\n>\n", '"a" disabled'),
         # What is above the type of a document, and a second type.
         ("html", "‸\n" + PAGE.replace("‸\n", ""), "x = 1"),
         ("html", "<!-- a -->\n‸\n" + PAGE.replace("‸\n", ""), "<p>a</p>"),
@@ -126,6 +139,46 @@ FORM = '<div\n  id="a"\n  ‸\n  class="b"></div>\n'
         ("cpp", "void f() {\n  auto& a{‸};\n  g();\n}\n", "return 1;"),
         ("cpp", "unsigned long a{‸};\n", "g();"),
         ("cpp", "std::array<int, 2> a{‸};\n", "g();"),
+        # What a statement is not followed by: a comment and no semicolon, a sign, a case on its line.
+        ("rust", "fn f() {\n    ‸\n    assert!(a);\n    g();\n}\n", "h!(b) // c"),
+        ("rust", RUST_RETURN, "return<<EOF"),
+        ("go", GO_CASES, "return b default:"),
+        ("go", GO_CASES, "x = 1 case 2:"),
+        # Brackets with nothing in them.
+        ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "b[];"),
+        ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "b["),
+        # Words and signs that end nothing, or begin nothing: a handler of no statement, a choice of none, an argument.
+        ("ruby", RUBY, "a = 0rescue\n    end"),
+        ("ruby", "begin\n  a\n‸\n  b\nend\n", "else"),
+        ("ruby", "require 'a'\n‸\ntask 'c' => 'd'\n", "yield"),
+        ("ruby", RUBY, "f(nil:text, a)"),
+        ("ruby", RUBY, "x = /(?)/"),
+        ("ruby", "class A\n  def f(‸)\n    g\n  end\nend\n", "(a, b = C)"),
+        ("shell", SHELL_IF, '"-" ]] ; then${x}'),
+        ("shell", SHELL_IF, '"-" ]] ; then$(x)'),
+        ("csharp", "class A ‸\n{\n}\n", ": B : B"),
+        ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", "{{}}"),
+        ("kotlin", "class A {\n    ‸\n\n    interface B {\n    }\n}\n", "var c = null interface D {\n    }"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b<_>::c"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "a == b == c"),
+        # Statements of a routine's body, each read alone, and what is in brackets, or before a body.
+        ("sql", BODY, "BEGIN"),
+        ("sql", BODY, "END;"),
+        ("sql", BODY, "END IF;"),
+        ("sql", BODY, "x();"),
+        ("sql", BODY, "PERFORM a b c;"),
+        ("sql", BODY, "IF a THEN b := 1"),
+        ("sql", BODY, "b := a +"),
+        ("sql", BODY_CALL, "a a"),
+        ("sql", BODY_CALL, "class A < B; end"),
+        ("sql", BODY_CALL, "a["),
+        ("sql", BODY.replace("‸", "EXECUTE ‸"), "END;"),
+        ("sql", BODY_NAMES, "x = 1;"),
+        ("sql", HEAD, "FROM a FROM b"),
+        ("sql", HEAD, "RETURNS text AS"),
+        # Words that the next line's statement is read with, as names.
+        ("sql", VIEW, "SELECT b, min(c) AS c,"),
+        ("sql", "WITH a AS (\n  SELECT b‸\n  FROM c\n)\nSELECT d FROM a;\n", ", e FROM c,"),
         # The first template of a file of data.
         ("json", OBJECT, "{{ x }}"),
         ("toml", "a = ‸\nb = 1\n", "{{ x }}"),
@@ -160,6 +213,8 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "out int x"),
         ("typescript", "f(‸);\n", "{ a, b }"),
         ("html", FORM, 'b="c"'),
+        ("html", "<input\n  id=‸\n  disabled\n>\n", '"a" checked'),
+        ("html", PAGE.replace("‸\n", "<html>\n").replace("<head>\n", "<head>\n    ‸\n"), "{{ a }}"),
         ("yaml", "a:\n  b: ‸\n  c: 1\n", "&x 1"),
         ("html", "‸\n" + PAGE.replace("‸\n", ""), "<!-- a -->"),
         ("html", "‸\n" + PAGE.replace("‸\n", ""), "{% load a %}"),
@@ -172,6 +227,53 @@ def test_what_compilers_refuse_is_refused(language: str, marked: str, text: str)
         ("rust", "fn f<C>()\nwhere\n    C: ‸\n{\n}\n", "(A) + B,"),
         ("rust", "fn f<C>(a: ‸) {\n}\n", "&(A + B)"),
         ("csharp", "class A {\n    void F() {\n        G(‸);\n    }\n}\n", "new B { C = {1} }"),
+        ("rust", "fn f() {\n    ‸\n    assert!(a);\n    g();\n}\n", "h! { b } // c"),
+        ("rust", RUST_RETURN, "return a << b;"),
+        ("rust", RUST_RETURN, "vec![a]"),
+        ("go", GO_CASES, 'g("a default:")'),
+        ("tsx", "import a;\n\nexport type P = ‸\n  b?: C;\n};\n", "D<typeof E> & {"),
+        ("cpp", "void f() {\n  a << ‸\n  g();\n}\n", "[] { return 1; }();"),
+        ("cpp", "void f() {\n  ‸\n  g();\n}\n", "delete[] a, b = new int[1]{}, c[1] = {};"),
+        ("ruby", RUBY, "a = 0 rescue nil"),
+        ("ruby", "begin\n  a\n‸\n  b\nend\n", "rescue A"),
+        ("ruby", "f do\n  ‸\n  a\nend\n", "yield b"),
+        ("ruby", RUBY, "f(a, b: c, **d, &e)"),
+        ("ruby", RUBY, "f({ a: 1 }, b)"),
+        ("ruby", RUBY, "x = /(?<a>b)(?:c)(?i-m)(?#d)(?~e)/"),
+        ("ruby", "class A\n  def f(‸)\n    g\n  end\nend\n", "(a, *b), c = D"),
+        ("shell", SHELL_IF, '"-" ]]; then'),
+        ("shell", "if a; then\n  b\nfi\n‸\nc\n", 'if d; then "$e"; else $(f); fi'),
+        ("csharp", "class A ‸\n{\n}\n", ": B, C"),
+        ("kotlin", "package a\n\nimport b.c‸\n\ninterface C {\n}\n", ".*"),
+        ("kotlin", "class A {\n    ‸\n\n    interface B {\n    }\n}\n", "var c = d::class"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "b::<_>::c"),
+        ("rust", "fn f() {\n    a(b).c(‸)\n}\n", "(a < b) == (c > d)"),
+        ("sql", BODY, "PERFORM public.j('k' || a);"),
+        ("sql", BODY, "b := CASE WHEN a = '' THEN 'k' ELSE a END;"),
+        ("sql", BODY, "IF a = 'k' THEN RETURN a; END IF;"),
+        ("sql", BODY, "FOR b IN SELECT k FROM l LOOP RAISE NOTICE 'm %', b; END LOOP;"),
+        ("sql", BODY, "BEGIN NULL; EXCEPTION WHEN OTHERS THEN RAISE; END;"),
+        ("sql", BODY, "INSERT INTO k VALUES (a);"),
+        ("sql", BODY, "b := substring(a from 1 for 2) || position('k' in a);"),
+        ("sql", BODY, "EXECUTE a INTO b USING a, b;"),
+        ("sql", BODY, "RAISE EXCEPTION 'k %', a USING ERRCODE = '22023', HINT = a;"),
+        ("sql", BODY, "RETURN QUERY EXECUTE a USING b;"),
+        ("sql", BODY, "SELECT k, l INTO STRICT a, b FROM m;"),
+        ("sql", BODY, "b = EXTRACT(epoch FROM now());"),
+        ("sql", BODY, "b := count(*) FROM k;"),
+        ("sql", BODY, "CREATE TEMP TABLE k AS SELECT 1;"),
+        ("sql", BODY, "RETURN QUERY SELECT * FROM k;"),
+        ("sql", BODY, "GET DIAGNOSTICS b = ROW_COUNT;"),
+        ("sql", BODY, "-- a comment"),
+        ("sql", BODY_CALL, "a, b"),
+        ("sql", BODY_CALL, "a[1]"),
+        ("sql", BODY_NAMES, "c constant numeric(1, 2) NOT NULL := 1;"),
+        ("sql", BODY_NAMES, "c d.e%TYPE;"),
+        ("sql", BODY_NAMES, "c timestamp with time zone DEFAULT now();"),
+        ("sql", BODY_NAMES, "c CURSOR FOR SELECT 1;"),
+        ("sql", HEAD, "a text, VARIADIC b int[] DEFAULT '{}'"),
+        ("sql", VIEW, "CREATE VIEW e AS"),
+        ("sql", "SELECT a,\n  ‸\n  b\nFROM c;\n", "count(*) FILTER (WHERE d) AS d,"),
         ("json", OBJECT, '"{{ x }}"'),
         ("json", OBJECT.replace("1", "{{ y }}"), "{{ x }}"),
     ],
