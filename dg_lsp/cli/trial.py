@@ -225,7 +225,9 @@ async def run(test: Test) -> Ran:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
         asked = ask(test.command, Path(folder), test.report)
         # Two changes in one second may have one size, which Python's cache of compiled files would take for one text.
-        environment = {"PYTHONDONTWRITEBYTECODE": "1", **asked.environment}
+        # Tests may be named in the order of a set, which is to be the same in each run.
+        seed = os.environ.get("PYTHONHASHSEED", "0")
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": seed, **asked.environment}
         starting = asyncio.ensure_future(start_users_command(asked.command, output, environment))
         try:
             process = await asyncio.shield(starting)

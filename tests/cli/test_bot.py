@@ -576,6 +576,20 @@ def test_a_fill_that_makes_a_test_fail_that_passed_is_not_kept(tested: Path) -> 
     assert stub["red"] == ["test_cash::test_valid"] or stub["failing"] == ["test_cash::test_more"]
 
 
+def test_tests_that_are_named_in_the_order_of_hashes_have_the_same_names_in_each_run(
+    tested: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    # pytest names `object()` by its place among the parameters.
+    more = '[(word, object()) for word in {"a", "b", "c", "d", "e", "f", "g", "h"}]'
+    (tested.parent / "test_cash.py").write_text(
+        f"import pytest\n{CASH_TESTS}\n\n@pytest.mark.parametrize(('word', 'value'), {more})\n"
+        "def test_of_others(word, value):\n    assert word\n"
+    )
+    report, _, code = run(tested, "--keep-if", f"{PYTEST} -q")
+    assert code == 0 and [(stub["outcome"], stub["red"]) for stub in report["stubs"]] == [("kept", [])] * 3
+
+
 def test_silent_stubs_are_judged_by_the_tests_that_reach_them(tested: Path) -> None:
     # With the first fill `test_same` fails in the very words as before: only that it reaches `valid` tells whose it is.
     text = CASH_TESTS.replace("is True", "is None") + "\n\ndef test_same():\n    assert valid(2) == 1\n"
