@@ -214,3 +214,14 @@ def test_in_a_long_file_the_mark_comes_soon_after_the_edit(editor: Editor) -> No
     assert len(waits) >= 8
     print(f"{len(waits)} marks: p50 {waits[len(waits) // 2]:.0f}, p95 {waits[-len(waits) // 20]:.0f} ms")
     assert waits[len(waits) // 2] < 500
+
+
+def test_the_import_that_new_text_needs_is_marked_and_taken(editor: Editor) -> None:
+    text = "import os\n\n\ndef load(path):\n    return path\n"
+    begin(editor, text, "imports.py")
+    editor.keys("GA, json.dumps(os.sep)<Esc>")
+    shows(editor, "import json")
+    editor.keys("<Tab><Tab>")
+    holds(editor, "import json\n" + text.replace("return path", "return path, json.dumps(os.sep)"))
+    editor.keys("u")
+    editor.wait(lambda: editor.lines()[0] == "import os", "the import was not taken back")
