@@ -1,7 +1,7 @@
 """Texts from a canvas: of holes between known tokens, both sides in view, and of a gap whose length is not known.
 
 Beside each is what the frozen network writes from left to right. Of holes both know how many tokens the truth has,
-which is more than an editor knows: by itself a text from left to right goes on to the end of its line. Knows tokens and
+which is more than an editor knows: by itself a text from left to right continues to the end of its line. Knows tokens and
 tensors, no files.
 """
 

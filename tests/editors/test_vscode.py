@@ -76,6 +76,17 @@ def test_ghost_text_is_accepted_and_one_undo_takes_back_no_more(code: VSCode, na
     assert code.saved(name).decode() == text.replace("=\n", "= \n")
 
 
+def test_nothing_is_offered_at_several_cursors(code: VSCode) -> None:
+    # The editor puts what is accepted at each cursor, and only the text at the first one was looked at.
+    text = "def add(first, second):\n    total =\n    whole =()\n"
+    code.open("several.py", text, 2, 12)
+    code.command("Add Cursor Below")
+    code.type(" ")
+    time.sleep(3)
+    assert code.until("s.rows.some((row) => row.includes('whole ='))")["ghost"] == ""
+    code.press("Escape")
+
+
 def test_an_unsure_fill_is_not_shown_by_itself_and_the_status_says_why(code: VSCode) -> None:
     code.open("unsure.py", "def add(unsure):\n    unsure =\n", 2, 13)
     code.type(" ")

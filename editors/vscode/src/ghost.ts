@@ -88,7 +88,7 @@ export class Ghost implements Disposable {
     token: CancellationToken,
   ): Promise<InlineCompletionItem[]> => {
     const automatic = context.triggerKind === InlineCompletionTriggerKind.Automatic;
-    if ((automatic && this.snoozed) || this.needs.occupied(document)) return [];
+    if ((automatic && this.snoozed) || this.needs.occupied(document) || isAtSeveral(document)) return [];
     this.crossing = undefined;
     const { version } = document;
     // After a change the server ends by itself what is of no use, and continues a fill while a word is typed.
@@ -189,6 +189,15 @@ export class Ghost implements Disposable {
       if (whole.startsWith(typed)) server.notify("dg-lsp/dismissed", { ...about, text: whole.slice(typed.length) });
     }
   }
+}
+
+/**
+ * Return whether the editor of `document` has several cursors: it would put what is accepted at each of them, and the server
+ * looks at one place.
+ */
+function isAtSeveral(document: TextDocument): boolean {
+  const editor = window.activeTextEditor;
+  return editor?.document === document && editor.selections.length > 1;
 }
 
 /** Return whether the cursor of `document` is elsewhere than at `position`. */
