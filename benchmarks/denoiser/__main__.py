@@ -100,7 +100,7 @@ def report_spans(given: argparse.Namespace) -> None:
     put(network, load_file(given.adapter))
     prefix, suffix, middle, end = (cuts.number_of(tokenizer, mark) for mark in (*cuts.MARKS, cuts.END))
     marks, chance = spans.Marks(prefix, suffix, middle, end), random.Random(given.seed)
-    ways = [*spans.FIRST, "one by one"]
+    ways = [*spans.FIRST, "gaps of their own", "in the prompt of the gap"] if not given.only else given.only
     right: dict[str, list[list[float]]] = {way: [] for way in ways}
     sound: dict[str, list[list[float]]] = {way: [] for way in ways}
     for one in cuts.load_files(given.gaps):
@@ -112,7 +112,7 @@ def report_spans(given: argparse.Namespace) -> None:
             if way in spans.FIRST:
                 filled = spans.on_canvas(network, one.gap, places, way)
             else:
-                filled = spans.one_by_one(network, one.gap, places, marks)
+                filled = spans.one_by_one(network, one.gap, places, marks, between=way == "gaps of their own")
             right[way].append([float(filled == [list(text[place.start : place.stop]) for place in places])])
             whole = spans.put_back(text, places, filled)
             decoded = tokenizer.decode([*one.before, *whole, *one.after])
@@ -201,6 +201,9 @@ def _parser() -> argparse.ArgumentParser:
     made["report"].add_argument("--copies", action="store_true", help="of copies from the file alone")
     made["spans"].add_argument("adapter", type=Path)
     made["spans"].add_argument("--holes", type=int, default=2)
+    made["spans"].add_argument(
+        "--only", action="append", metavar="WAY", help="one of the ways; all without it"
+    )
     made["spans"].add_argument("--count", type=int, default=60, help="places")
     made["spans"].add_argument("--seed", type=int, default=0)
     made["lines"].add_argument("adapter", type=Path)

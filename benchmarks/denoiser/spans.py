@@ -1,8 +1,7 @@
 """Texts from a canvas: of holes between known tokens, both sides in view, and of a gap whose length is not known.
 
 Beside each is what the frozen network writes from left to right. Of holes both know how many tokens the truth has,
-which is more than an editor knows: by itself a text from left to right continues to the end of its line. Knows tokens and
-tensors, no files.
+which is more than an editor knows. Knows tokens and tensors, no files.
 """
 
 import random
@@ -119,20 +118,23 @@ def on_canvas(network: CanvasLora, gap: Gap, spans: Sequence[range], first: str)
 
 
 @torch.no_grad()
-def one_by_one(network: CanvasLora, gap: Gap, spans: Sequence[range], marks: Marks) -> list[list[int]]:
-    """Return the tokens of each of `spans`, each written from left to right between what is known and written.
+def one_by_one(
+    network: CanvasLora, gap: Gap, spans: Sequence[range], marks: Marks, *, between: bool
+) -> list[list[int]]:
+    """Return the tokens of each of `spans`, each written from left to right after what is known and written.
 
-    What is below a span has the later ones left out.
+    between: each is a gap of its own, with what is known after it in its prompt, the later ones left out; else the
+    network writes in the prompt of the gap, and sees of what is after a span only the text below the gap.
     """
     above, below = marks.sides(gap.prompt)
     text, found = gap.text[: len(gap.text) - gap.whole], list[list[int]]()
-    before, at = list(above), 0
+    before, at = list[int](), 0
     for span in spans:
         before += text[at : span.start]
         hidden = {place for other in spans for place in other if place >= span.start}
         after = [text[place] for place in range(span.stop, len(text)) if place not in hidden]
-        prompt = torch.tensor([marks.prompt(before, [*after, *below])])
-        _, (written, *_) = write(network, prompt, marks.end, len(span))
+        prompt = marks.prompt([*above, *before], [*after, *below]) if between else (*gap.prompt, *before)
+        _, (written, *_) = write(network, torch.tensor([prompt]), marks.end, len(span))
         found.append([token for token in written if token != marks.end])
         before, at = before + found[-1], span.stop
     return found

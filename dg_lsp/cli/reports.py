@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ _BEFORE = (
 _TEST = re.compile(
     r"^test (.+?) \.\.\. (ok|FAILED)$|^ +(PASS|FAIL) \[[^\]]*\] +(?:\([^)]*\) +)?(\S.*)$", re.MULTILINE
 )
+_PLACE = re.compile(r"(?<=[A-Za-z_])\d+(?=[-\]])")
 _LINE = re.compile(r"\(line \d+\)")
 _PANIC = re.compile(r"^---- (.+?) (?:stdout )?----\n(.*?)(?=^----|^failures:|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -65,6 +66,31 @@ def ask(command: str, folder: Path, named: Path | None = None) -> Asked:
         options = _PYTEST.options.replace("{path}", shlex.quote(str(path)))
         environment["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')}{options}".strip()
     return Asked(command, environment, tuple(files), (named, _state(named)) if named else None)
+
+
+def with_names_of(names: Collection[str], results: Results) -> Results:
+    """Return `results` with the `names` that their tests had in earlier runs.
+
+    pytest calls a parameter without a name by its place, such as `value3`, and the order of a set changes.
+    """
+    lost = _by_form(name for name in names if name not in results)
+    new = _by_form(name for name in results if name not in names)
+    earlier = {new[form][0]: lost[form][0] for form in new if len(new[form]) == len(lost.get(form, ())) == 1}
+    return {earlier.get(name, name): how for name, how in results.items()}
+
+
+def _by_form(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return `names` by what they are without the places of their parameters."""
+    found = dict[str, list[str]]()
+    for name in names:
+        found.setdefault(_unnumbered(name), []).append(name)
+    return found
+
+
+def _unnumbered(name: str) -> str:
+    """Return the name of a test without the places of its parameters."""
+    function, bracket, parameters = name.partition("[")
+    return function + bracket + _PLACE.sub("", parameters)
 
 
 def read(asked: Asked, output: str) -> tuple[Results, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from dg_lsp.cli.reports import Results, ask, read
+from dg_lsp.cli.reports import Results, ask, read, with_names_of
 from dg_lsp.files.writing import (
     FileError,
     Held,
@@ -90,11 +90,15 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A command that tests a fill, the seconds that it may take, and the junit XML that it writes, if it is named."""
+    """A command that tests a fill, the seconds that it may take, and the junit XML that it writes, if it is named.
+
+    names: those of the tests that have run.
+    """
 
     command: str
     seconds: float
     report: Path | None = None
+    names: set[str] = field(default_factory=set, compare=False)
     __test__ = False
 
 
@@ -225,9 +229,7 @@ async def run(test: Test) -> Ran:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
         asked = ask(test.command, Path(folder), test.report)
         # Two changes in one second may have one size, which Python's cache of compiled files would take for one text.
-        # Tests may be named in the order of a set, which is to be the same in each run.
-        seed = os.environ.get("PYTHONHASHSEED", "0")
-        environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": seed, **asked.environment}
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", **asked.environment}
         starting = asyncio.ensure_future(start_users_command(asked.command, output, environment))
         try:
             process = await asyncio.shield(starting)
@@ -244,5 +246,7 @@ async def run(test: Test) -> Ran:
         output.seek(max(output.seek(0, os.SEEK_END) - _READ, 0))
         plain = _COLOURS.sub("", output.read().decode("utf-8", "replace")).replace("\r\n", "\n")
         results, text = read(asked, plain)
+        results = with_names_of(test.names, results)
+        test.names.update(results)
     last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "no output")
     return Ran(status, last[:_SHOWN], results)

@@ -65,8 +65,16 @@ def test_each_hole_is_written_between_what_is_known_and_written() -> None:
     one = [token for token in one if token != END]
     other = greedy(network, MARKS.prompt([*above, *text[:2], *one, *text[4:7]], [*text[10:], *below]), 3)
     other = [token for token in other if token != END]
-    assert spans.one_by_one(network, gap, places, MARKS) == [one, other]
+    assert spans.one_by_one(network, gap, places, MARKS, between=True) == [one, other]
     assert spans.put_back(text, places, [one, other]) == [*text[:2], *one, *text[4:7], *other, *text[10:]]
+
+
+def test_hole_in_the_prompt_of_the_gap_is_what_the_network_writes_after_the_known_text() -> None:
+    network, gap = tiny(), gap_of(random.Random(1), 14)
+    text = list(gap.text[:-1])
+    one = [t for t in greedy(network, (*gap.prompt, *text[:2]), 2) if t != END]
+    other = [t for t in greedy(network, (*gap.prompt, *text[:2], *one, *text[4:7]), 3) if t != END]
+    assert spans.one_by_one(network, gap, [range(2, 4), range(7, 10)], MARKS, between=False) == [one, other]
 
 
 def test_text_of_unknown_length_ends_before_the_first_row_that_gives_its_end(monkeypatch) -> None:

@@ -576,12 +576,12 @@ def test_a_fill_that_makes_a_test_fail_that_passed_is_not_kept(tested: Path) -> 
     assert stub["red"] == ["test_cash::test_valid"] or stub["failing"] == ["test_cash::test_more"]
 
 
-def test_tests_that_are_named_in_the_order_of_hashes_have_the_same_names_in_each_run(
+def test_tests_that_are_named_by_their_place_in_a_set_are_found_again(
     tested: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     # pytest names `object()` by its place among the parameters.
-    more = '[(word, object()) for word in {"a", "b", "c", "d", "e", "f", "g", "h"}]'
+    more = "[(word, object()) for word in {*'abcdefgh'}]"
     (tested.parent / "test_cash.py").write_text(
         f"import pytest\n{CASH_TESTS}\n\n@pytest.mark.parametrize(('word', 'value'), {more})\n"
         "def test_of_others(word, value):\n    assert word\n"

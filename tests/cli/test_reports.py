@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dg_lsp.cli.reports import Results, ask, read, read_jest, read_junit
+from dg_lsp.cli.reports import Results, ask, read, read_jest, read_junit, with_names_of
 
 JUNIT = """<testsuites><testsuite name="s">
 <testcase classname="t" name="good"/><testcase classname="t" name="bad"><failure message="no">where</failure></testcase>
@@ -151,3 +151,26 @@ def test_pytest_reports_however_it_is_started(
     results, _ = read(asked, done.stdout)
     # A file that cannot be loaded hides no other.
     assert ended(results) == (["test_a::test_c"], ["test_b", "test_a::test_b"])
+
+
+def test_a_test_that_is_named_by_the_place_of_its_parameters_keeps_its_first_name() -> None:
+    names = {"a::b[x-value0]", "a::b[y-value1]", "a::c[start1-end1]", "a::c[start2-end2]", "a::d"}
+    results = {
+        "a::b[y-value0]": "",
+        "a::b[x-value1]": "red",
+        "a::c[start1-end1]": "",
+        "a::c[start3-end3]": "",
+        "a::e": "",
+    }
+    assert with_names_of(names, results) == {
+        "a::b[y-value1]": "",
+        "a::b[x-value0]": "red",
+        "a::c[start1-end1]": "",
+        # The only one of its form that is missing.
+        "a::c[start2-end2]": "",
+        "a::e": "",
+    }
+    # Where several are missing, nobody knows which is which.
+    several = {"a::c[start3-end3]": "", "a::c[start4-end4]": ""}
+    assert with_names_of(names, several) == several
+    assert with_names_of(set(), results) == results
