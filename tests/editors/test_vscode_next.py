@@ -99,6 +99,8 @@ def test_a_place_in_another_open_file_is_named_and_tab_opens_it(code: VSCode) ->
     code.press("Control+Shift+ArrowLeft")
     code.type("surface", delay=40)
     code.drawn("uses.py")
+    # With the whole word: the place is marked for a part of it, too, until the next key.
+    code.drawn("surface")
     code.press("Tab")
     code.ask("text", selector=".tab.active", wanted="uses.py")
     code.drawn("surface")
