@@ -1,9 +1,11 @@
 """Routines: a body in quotes around code, such as a PL/pgSQL function's, whose statements are read one by one."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dg_lsp.budget import check
 from dg_lsp.guard.site import Site
 from dg_lsp.guard.statements import Statement, ends_of, first_code
 from dg_lsp.source.language import Language
@@ -83,7 +85,9 @@ def _units(language: Language, text: bytes) -> Iterator[_Unit]:
     plain, ends = language.plain, ends_of(language, text)
     at, is_declared = first_code(language, text), False
     while at < len(text):
-        stop = min((end for end in ends if end > at), default=len(text))
+        check()
+        following = bisect_right(ends, at)
+        stop = ends[following] if following < len(ends) else len(text)
         block = plain.blocks.match(text, at, stop)
         if block:
             is_declared = block["declares"] is not None
