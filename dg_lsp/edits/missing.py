@@ -9,18 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from posixpath import commonprefix
 
 from tree_sitter import Node
 
 from dg_lsp.budget import check
 from dg_lsp.edits.imports import names_bound
 from dg_lsp.edits.places import IMPORTS, WORDS, Place, Source, is_import, source_of, statement_of
+from dg_lsp.edits.sharing import may_share
 from dg_lsp.edits.spans import spans_of
 from dg_lsp.gaps import Edit
 from dg_lsp.source.bursts import Burst, Bursts
 from dg_lsp.source.document import Document
-from dg_lsp.source.language import Language, load_language
+from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import line_end, line_start
 from dg_lsp.source.names import around, whole
 
@@ -62,16 +62,17 @@ def missing_places(
     # 1. A text without imports may be a part of a file.
     if not own or any(b"*" in one.text[slice(*one.names)] for one in own) or _is_part(source, own, bursts):
         return
+    alike = [one for one in others if may_share(source, one, b"")]
     cells = [one.data for one in others if _is_cell(one, document)]
-    near = [one for one in others if _is_like(one, source.language)]
     for word, is_receiver in _undefined(source, bursts.recent[-1], cursor):
         check()
         if any(whole(word).search(text) for text in (*cells, *(one.text for one in own))):
             continue
         # 2.
+        near = [source_of(one) for one in alike if word in one.data]
         found = (
-            _imported(document, word, near)
-            or _own(source, word, near)
+            _imported(source, word, near)
+            or _own(source, word, near, alike)
             or _standard(source.language, word, is_receiver=is_receiver)
         )
         # A module is no function.
@@ -123,24 +124,33 @@ def _is_part(source: Source, own: list[_Statement], bursts: Bursts) -> bool:
 
 
 @cache
+def _modules(language: Language) -> dict[bytes, str]:
+    """Return the modules of the standard library that are imported whole, by their names."""
+    return {
+        name: module for module in language.imports.modules for name in _WHOLE_NAME.findall(module.encode())
+    }
+
+
+@cache
 def _receivers(language: Language) -> re.Pattern[bytes]:
     """Return the pattern of a module of the standard library, the first group, of which a member is used."""
-    names = [name for module in language.imports.modules for name in _WHOLE_NAME.findall(module.encode())]
-    return re.compile(rb"(?<![\w.])(%b)\.\w" % b"|".join(names)) if names else re.compile(rb"(?!)()")
+    names = b"|".join(_modules(language))
+    return re.compile(rb"(?<![\w.])(%b)\.\w" % names) if names else re.compile(rb"(?!)()")
 
 
 def _undefined(source: Source, burst: Burst, cursor: int) -> Iterator[tuple[bytes, bool]]:
     """Yield the names of the new text of `burst` that nothing defines, and whether a member of each is used."""
-    data, seen = source.document.data, set[bytes]()
+    data, seen, known = source.document.data, set[bytes](), _needs_none(source.language)
     for span in spans_of(burst, data):
         if any(
             n.has_error for n in source.root.children if n.start_byte < span.stop and span.now < n.end_byte
         ):
             return
         for match in WORDS.finditer(data, span.now, span.stop):
+            check()
             word = match[0]
             # A name at the cursor may be half of one.
-            if word in seen or match.end() == cursor or _needs_none(source.language, word):
+            if word in seen or word in known or match.end() == cursor:
                 continue
             name = source.name_at(*match.span())
             if name is None or name.role not in ("variable", "type") or name.scope is not None:
@@ -155,9 +165,10 @@ def _undefined(source: Source, burst: Burst, cursor: int) -> Iterator[tuple[byte
                 yield word, data[match.end() : match.end() + 1] == b"."
 
 
-def _needs_none(language: Language, word: bytes) -> bool:
-    """Return whether every file may use `word`; names that are completed without an import are in the table, too."""
-    return word not in language.imports.members and word.decode() in language.own_words
+@cache
+def _needs_none(language: Language) -> frozenset[bytes]:
+    """Return the names that every file may use; among those that are completed are some that need an import."""
+    return frozenset(word.encode() for word in language.own_words) - {*language.imports.members}
 
 
 def _is_elsewhere(node: Node) -> bool:
@@ -203,23 +214,13 @@ def _form(language: Language) -> re.Pattern[bytes]:
     return re.compile(rf"{text};?".encode())
 
 
-def _is_like(other: Document, language: Language) -> bool:
-    """Return whether `other` imports in the way of `language`."""
-    theirs, mine = load_language(other.language, other.macros).imports, language.imports
-    return (theirs.member, theirs.whole) == (mine.member, mine.whole)
-
-
-def _imported(document: Document, word: bytes, others: Sequence[Document]) -> bytes:
+def _imported(source: Source, word: bytes, others: Sequence[Source]) -> bytes:
     """Return the statement that imports `word` alone as most of the `others` do; empty if they differ, or none does."""
-    found, language = Counter[bytes](), load_language(document.language, document.macros)
+    found, here = Counter[bytes](), posixpath.dirname(source.document.uri)
     for other in others:
-        if any(whole(word).search(line) for line in other.data.splitlines() if _may_import(line)):
-            theirs, folders = (
-                source_of(other),
-                (posixpath.dirname(document.uri), posixpath.dirname(other.uri)),
-            )
-            known = [one for one in _statements(theirs) if not _begins_there(theirs, one.module)]
-            found.update(filter(None, (_alone(one, word, language, folders) for one in known)))
+        folders = here, posixpath.dirname(other.document.uri)
+        known = [one for one in _statements(other) if not _begins_there(other, one.module)]
+        found.update(filter(None, (_alone(one, word, source.language, folders) for one in known)))
     return _most(found)
 
 
@@ -235,20 +236,19 @@ def _most(found: Counter[bytes]) -> bytes:
     return first[0] if first[1] > second[1] else b""
 
 
-def _own(source: Source, word: bytes, others: Sequence[Document]) -> bytes:
-    """Return the statement that imports `word` from the one of `others` that defines it; empty without a known path.
+def _own(source: Source, word: bytes, near: Sequence[Source], others: Sequence[Document]) -> bytes:
+    """Return the statement that imports `word` from the one of `near` that defines it; empty without a known path.
 
-    The path is known if some document imports from that file.
+    The path is known if `source` or one of the `others` imports from that file.
     """
-    document, found = source.document, Counter[bytes]()
-    definers = [one for one in others if whole(word).search(one.data) and _defines(source_of(one), word)]
+    found, here = Counter[bytes](), posixpath.dirname(source.document.uri)
+    definers = [other for other in near if _defines(other, word)]
     if len(definers) != 1:
         return b""
-    target = posixpath.splitext(definers[0].uri)[0]
-    here = posixpath.dirname(document.uri)
-    for one in (document, *others):
-        there = posixpath.dirname(one.uri)
-        modules = {statement.module for statement in _statements(source_of(one)) if statement.module}
+    target = posixpath.splitext(definers[0].document.uri)[0]
+    for one in (source, *map(source_of, others)):
+        there = posixpath.dirname(one.document.uri)
+        modules = {statement.module for statement in _statements(one) if statement.module}
         found.update(filter(None, (_moved(m, here, there) for m in modules if _is_path_of(m, there, target))))
     module = _most(found)
     return _member(source.language, module, word) if module else b""
@@ -274,11 +274,6 @@ def _is_path_of(module: bytes, folder: str, target: str) -> bool:
         below = "/".join([folder, *[".."] * (up - 1), *text.lstrip(".").split(".")])
         return posixpath.normpath(below) == posixpath.normpath(target)
     return target.endswith("/" + text.replace(".", "/"))
-
-
-def _may_import(line: bytes) -> bool:
-    """Return whether `line` may be a part of an import: one that begins with such a word, or is an entry of a list."""
-    return not line[:1].isspace() or line.strip().endswith((b",", b'"', b"'"))
 
 
 def _alone(one: _Statement, word: bytes, language: Language, near: tuple[str, str]) -> bytes:
@@ -325,7 +320,7 @@ def _standard(language: Language, word: bytes, *, is_receiver: bool) -> bytes:
     imports = language.imports
     if word in imports.members:
         return _member(language, imports.members[word].encode(), word)
-    module = next((m for m in imports.modules if _WHOLE_NAME.findall(m.encode()) == [word]), "")
+    module = _modules(language).get(word, "")
     return imports.whole.replace("$module", module).encode() if module and is_receiver else b""
 
 
@@ -378,7 +373,9 @@ def _line(source: Source, own: list[_Statement], text: bytes) -> Edit:
         at = line_end(data, beside.end)
         return Edit(at, at, (newline * 2 + indent + added).decode("utf-8", "replace"))
     mine = _module_of(text)
-    group = max(alike, key=lambda g: max(len(commonprefix([mine, _module_of(one.text)])) for one in g))
+    group = max(
+        alike, key=lambda g: max(len(posixpath.commonprefix([mine, _module_of(one.text)])) for one in g)
+    )
     text = _in_form(text, group[0])
     place = next((n for n in map(partial(_place, group, text), _ORDERS) if n is not None), len(group))
     beside = group[min(place, len(group) - 1)]
