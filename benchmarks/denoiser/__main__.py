@@ -26,6 +26,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 
 from benchmarks import parser_of
 from benchmarks.denoiser import cuts, drafts, spans
@@ -94,12 +95,18 @@ def report(given: argparse.Namespace) -> None:
         _say(path.stem if path else "untrained", found, lines)
 
 
-def report_spans(given: argparse.Namespace) -> None:
-    """Print a line of JSON a gap with holes, filled on a canvas and one by one; at the end the shares."""
+def _adapted(given: argparse.Namespace) -> tuple[Tokenizer, CanvasLora, spans.Marks]:
+    """Return the tokenizer, the network with its adapters, and the tokens of its prompts."""
     tokenizer, network = read_tokenizer(given.network), _network(given)
     put(network, load_file(given.adapter))
-    prefix, suffix, middle, end = (cuts.number_of(tokenizer, mark) for mark in (*cuts.MARKS, cuts.END))
-    marks, chance = spans.Marks(prefix, suffix, middle, end), random.Random(given.seed)
+    marks = (cuts.number_of(tokenizer, mark) for mark in (*cuts.MARKS, cuts.END))
+    return tokenizer, network, spans.Marks(*marks)
+
+
+def report_spans(given: argparse.Namespace) -> None:
+    """Print how many gaps have their holes right, filled on a canvas and one by one: a line of JSON for each way."""
+    tokenizer, network, marks = _adapted(given)
+    chance = random.Random(given.seed)
     ways = [*spans.FIRST, "gaps of their own", "in the prompt of the gap"] if not given.only else given.only
     right: dict[str, list[list[float]]] = {way: [] for way in ways}
     sound: dict[str, list[list[float]]] = {way: [] for way in ways}
@@ -107,17 +114,18 @@ def report_spans(given: argparse.Namespace) -> None:
         places = spans.spans_of(one.gap, given.holes, chance)
         if places is None:
             continue
-        text = one.gap.text[: len(one.gap.text) - one.gap.whole]
+        text = spans.text_of(one.gap)
+        truth = [list(text[place.start : place.stop]) for place in places]
+        true = tokenizer.decode([*one.before, *text, *one.after])
+        known = cuts.errors(true, one.language)
         for way in ways:
             if way in spans.FIRST:
                 filled = spans.on_canvas(network, one.gap, places, way)
             else:
                 filled = spans.one_by_one(network, one.gap, places, marks, between=way == "gaps of their own")
-            right[way].append([float(filled == [list(text[place.start : place.stop]) for place in places])])
-            whole = spans.put_back(text, places, filled)
-            decoded = tokenizer.decode([*one.before, *whole, *one.after])
-            true = tokenizer.decode([*one.before, *text, *one.after])
-            sound[way].append([float(cuts.errors(decoded, one.language) <= cuts.errors(true, one.language))])
+            right[way].append([float(filled == truth)])
+            whole = tokenizer.decode([*one.before, *spans.put_back(text, places, filled), *one.after])
+            sound[way].append([float(cuts.errors(whole, one.language) <= known)])
         if len(right[ways[0]]) == given.count:
             break
     for way in ways:
@@ -128,10 +136,7 @@ def report_spans(given: argparse.Namespace) -> None:
 
 def report_lines(given: argparse.Namespace) -> None:
     """Print how many tasks of a line pass their tests, denoised from masks and written from left to right."""
-    tokenizer, network = read_tokenizer(given.network), _network(given)
-    put(network, load_file(given.adapter))
-    prefix, suffix, middle, end = (cuts.number_of(tokenizer, mark) for mark in (*cuts.MARKS, cuts.END))
-    marks = spans.Marks(prefix, suffix, middle, end)
+    tokenizer, network, marks = _adapted(given)
     passed: dict[str, list[list[float]]] = {"canvas": [], "left to right": []}
     for task in read_tasks(given.gaps)[: given.count]:
         case = task.case
@@ -141,8 +146,8 @@ def report_lines(given: argparse.Namespace) -> None:
             *(tokenizer.encode(text, add_special_tokens=False).ids for text in (above, below))
         )
         texts = {
-            "canvas": spans.denoise(network, prompt, [MASK] * given.width, "causal", end),
-            "left to right": spans.from_left_to_right(network, prompt, end, given.width),
+            "canvas": spans.denoise(network, prompt, [MASK] * given.width, "causal", marks.end),
+            "left to right": spans.from_left_to_right(network, prompt, marks.end, given.width),
         }
         for way, tokens in texts.items():
             line = tokenizer.decode(tokens).split("\n", 1)[0]

@@ -35,7 +35,7 @@ PAD, END = "<|fim_pad|>", "<|endoftext|>"
 
 
 class Cut(NamedTuple):
-    """A gap, and the tokens of its file before it and after it."""
+    """A gap, the tokens of its file before it and after it, and the language of the file."""
 
     gap: Gap
     before: list[int]

@@ -38,9 +38,14 @@ class Marks:
         return prompt[1:at], prompt[at + 1 : -1]
 
 
+def text_of(gap: Gap) -> tuple[int, ...]:
+    """Return the text of `gap` without the token that ends it."""
+    return gap.text[: len(gap.text) - gap.whole]
+
+
 def spans_of(gap: Gap, count: int, chance: random.Random) -> list[range] | None:
     """Return `count` places in the text of `gap` for holes, none at its beginning or end; None if it is too short."""
-    length = len(gap.text) - gap.whole
+    length = len(text_of(gap))
     sizes = [chance.randint(1, _LONGEST) for _ in range(count)]
     spare = length - sum(sizes) - _BETWEEN * (count - 1) - 2
     if spare < 0:
@@ -111,7 +116,7 @@ def _chances(
 
 def on_canvas(network: CanvasLora, gap: Gap, spans: Sequence[range], first: str) -> list[list[int]]:
     """Return the tokens of each of `spans` of the text of `gap`, filled on one canvas."""
-    text = list(gap.text[: len(gap.text) - gap.whole])
+    text = text_of(gap)
     masked = [MASK if any(place in span for span in spans) else token for place, token in enumerate(text)]
     filled = denoise(network, gap.prompt, masked, first)
     return [filled[span.start : span.stop] for span in spans]
@@ -127,7 +132,7 @@ def one_by_one(
     network writes in the prompt of the gap, and sees of what is after a span only the text below the gap.
     """
     above, below = marks.sides(gap.prompt)
-    text, found = gap.text[: len(gap.text) - gap.whole], list[list[int]]()
+    text, found = text_of(gap), list[list[int]]()
     before, at = list[int](), 0
     for span in spans:
         before += text[at : span.start]

@@ -23,6 +23,7 @@ _BEFORE = (
 _TEST = re.compile(
     r"^test (.+?) \.\.\. (ok|FAILED)$|^ +(PASS|FAIL) \[[^\]]*\] +(?:\([^)]*\) +)?(\S.*)$", re.MULTILINE
 )
+# The place of a parameter in the name of a test: `value3-` or `value3]`.
 _PLACE = re.compile(r"(?<=[A-Za-z_])\d+(?=[-\]])")
 _LINE = re.compile(r"\(line \d+\)")
 _PANIC = re.compile(r"^---- (.+?) (?:stdout )?----\n(.*?)(?=^----|^failures:|\Z)", re.MULTILINE | re.DOTALL)
