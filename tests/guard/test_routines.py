@@ -10,7 +10,16 @@ from dg_lsp.reasons import OutOfTime, Unreadable
 from tests.guard.test_foreign import filled
 
 SECONDS = 0.5
-BODIES = ("a;", "x := 1;\n", "if a then b; end if;\n", "for x in y loop ", "begin ", "case when b then ", "a ", "$1 ")
+BODIES = (
+    "a;",
+    "x := 1;\n",
+    "if a then b; end if;\n",
+    "for x in y loop ",
+    "begin ",
+    "case when b then ",
+    "a ",
+    "$1 ",
+)
 
 
 @pytest.mark.parametrize("unit", BODIES)
