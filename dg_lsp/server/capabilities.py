@@ -5,7 +5,7 @@ from typing import Any
 
 from lsprotocol import types
 
-_OWN = ("drafts", "status", "covers", "confirm", "apart", "grows", "inside")
+_OWN = ("drafts", "status", "covers", "confirm", "apart", "grows", "inside", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Capabilities:
     debounces: it waits by itself until the user pauses. Of `experimental.dgLsp`: drafts and status: it takes these
     notifications; covers: it shows ghost text that replaces closed brackets; confirm: it asks a person where the result
     of a command says why; apart: it tells the user's settings apart from the workspace's; grows: it asks again for
-    ghost text that has got longer; inside: it puts the cursor into the empty block that an accepted text ends with.
+    ghost text that has got longer; inside: it puts the cursor into the empty block that an accepted text ends with;
+    pairs: it closes the brackets and strings that an accepted beginning of a text leaves open.
     """
 
     configuration: bool = False
@@ -39,6 +40,7 @@ class Capabilities:
     apart: bool = False
     grows: bool = False
     inside: bool = False
+    pairs: bool = False
 
 
 def capabilities_of(params: types.InitializeParams) -> Capabilities:

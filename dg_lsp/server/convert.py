@@ -33,7 +33,12 @@ def text_from(document: Document, start: int, edit: Edit) -> str:
     in their buffer's own line ends, and would show a carriage return.
     """
     new = document.data[start : edit.start] + edit.text.encode("utf-8")[max(start - edit.start, 0) :]
-    return new.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    return at_line_feeds(new.decode("utf-8"))
+
+
+def at_line_feeds(text: str) -> str:
+    """Return `text` with LF at the end of each line."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def wants(only: Sequence[str] | None, kind: str) -> bool:

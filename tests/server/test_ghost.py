@@ -17,6 +17,7 @@ from dg_lsp.server import convert
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers import inline_completion
 from dg_lsp.server.handlers.inline_completion import ghost_text
+from dg_lsp.server.rpc.envelope import strict_converter
 from dg_lsp.server.session import Session, Superseded
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import Trigger
@@ -43,7 +44,9 @@ class _Session(Session):
         return Outcome(gap, Fill(self._edit.text), self._edit)
 
 
-def asked(session: _Session, text: bytes, column: int, selected: Any = None, kind: Any = INVOKED) -> Any:
+def asked(
+    session: _Session, text: bytes, column: int, selected: Any = None, kind: Any = INVOKED, **can: bool
+) -> Any:
     client = SimpleNamespace(drafts=lambda *_: lambda _: None)
     context: Any = SimpleNamespace(session=session, workspace=Workspace(Settings()), client=client)
     line = text.count(b"\n")
@@ -52,7 +55,7 @@ def asked(session: _Session, text: bytes, column: int, selected: Any = None, kin
         types.TextDocumentIdentifier(URI),
         types.Position(line, column),
     )
-    snapshot = Snapshot(Document(URI, "python", 1, text), Settings(), "utf-32")
+    snapshot = Snapshot(Document(URI, "python", 1, text), Settings(), "utf-32", client=Capabilities(**can))
     return asyncio.run(ghost_text(snapshot, context, params))
 
 
@@ -159,3 +162,43 @@ def test_a_key_is_waited_for_while_keys_come_faster_than_fills(monkeypatch: pyte
     open_session = Session(Workspace(Settings()), lambda *_: ScriptedEngine(answer), lambda _: None)
     open_session.trigger = Trigger(lambda: now[0])
     asyncio.run(scenario())
+
+
+def test_an_item_has_its_pairs_in_utf16_for_a_client_that_closes_them() -> None:
+    text = b"x = p"
+    session = _Session(Edit(4, 5, "p('\N{GRINNING FACE}', [1])"))
+    (item,) = asked(session, text, 5, pairs=True)
+    assert item.insert_text == "('\N{GRINNING FACE}', [1])"
+    assert item.pairs == [[0, 10, 11], [1, 4, 5], [7, 9, 10]]
+    assert (
+        strict_converter().unstructure(types.InlineCompletionList([item]))["items"][0]["pairs"] == item.pairs
+    )
+    (item,) = asked(session, text, 5)
+    assert item.pairs is None
+    assert "pairs" not in strict_converter().unstructure(types.InlineCompletionList([item]))["items"][0]
+
+
+def test_a_bracket_that_was_typed_is_no_pair_of_the_item() -> None:
+    (item,) = asked(_Session(Edit(4, 6, "p(a[0])")), b"x = p(", 6, pairs=True)
+    assert (item.insert_text, item.pairs) == ("a[0])", [[1, 3, 4]])
+
+
+def test_lines_of_an_item_end_at_one_unit() -> None:
+    (item,) = asked(_Session(Edit(4, 4, "[\r\n    1,\r\n]")), b"x = ", 4, pairs=True)
+    assert (item.insert_text, item.pairs) == ("[\n    1,\n]", [[0, 9, 10]])
+
+
+@pytest.mark.parametrize(("text", "offered"), [(b"x = f(a)", "[0]"), (b"x = f(", None), (b"x = f(a", None)])
+def test_the_cursor_may_go_over_a_closer_of_shown_text(
+    monkeypatch: pytest.MonkeyPatch, text: bytes, offered: str | None
+) -> None:
+    """Elsewhere text is offered only at the last change of the document."""
+    monkeypatch.setattr(Trigger, "silence", lambda *_: "the cursor is not at the last change")
+    recent = (Offer(URI, b"x = ", 4, 4, ("f(a)[0]",)),)
+    session = _Session(Edit(4, 4, ""), recent)
+    if offered:
+        (item,) = asked(session, text, len(text), kind=AUTOMATIC)
+        assert item.insert_text == offered
+    else:
+        with pytest.raises(NoGap, match="last change"):
+            asked(session, text, len(text), kind=AUTOMATIC)

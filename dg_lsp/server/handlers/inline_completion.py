@@ -14,12 +14,14 @@ from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.growth import may_grow
 from dg_lsp.filling.inside import place_inside
 from dg_lsp.filling.offers import Offer, covered, next_place
+from dg_lsp.filling.pairs import pairs_of
 from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
 from dg_lsp.guard import doubt
 from dg_lsp.messages import STRINGS, Draft, Priority
 from dg_lsp.reasons import NO_WORD
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
+from dg_lsp.server.rpc.envelope import GhostText
 from dg_lsp.server.settings import silence
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import opens
@@ -30,6 +32,7 @@ from dg_lsp.source.language import injections_of, load_language
 
 # A command of the client, for the cursor.
 _INSIDE = types.Command("Continue in the block", "dg-lsp.inside")
+_CLOSERS = (b")", b"]", b"}", b'"', b"'", b"`")
 _OTHERS = 8  # further open documents whose words count as in sight
 
 
@@ -277,14 +280,29 @@ def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionPa
 def _item(spot: Spot, edit: Edit) -> types.InlineCompletionItem:
     """Return the item that makes `edit` at a spot; its range covers the closed brackets that the edit covers.
 
-    Its command has the client put the cursor into the empty block that the text ends with.
+    Its command has the client put the cursor into the empty block that the text ends with, its pairs have it close what
+    an accepted beginning of the text leaves open.
     """
     replaced = spot.replaced
     if not spot.whole and covered(spot.document, spot.cursor, edit):
         replaced = spot.snapshot.range(spot.cursor, edit.end)
     text = convert.text_from(spot.document, spot.start, edit)
     inside = spot.snapshot.client.inside and place_inside(edit.text) is not None
-    return types.InlineCompletionItem(insert_text=text, range=replaced, command=_INSIDE if inside else None)
+    item = GhostText(text, range=replaced, command=_INSIDE if inside else None)
+    if spot.snapshot.client.pairs:
+        item.pairs = _pairs(spot, edit, text)
+    return item
+
+
+def _pairs(spot: Spot, edit: Edit, text: str) -> list[list[int]]:
+    """Return the pairs of `edit` in `text`, the item that makes it at a spot, in UTF-16 code units."""
+    new, shift = text.encode("utf-8"), edit.start - spot.start
+
+    def units(at: int) -> int:
+        return len(new[:at].decode("utf-8").encode("utf-16-le")) // 2
+
+    found = pairs_of(spot.document, replace(edit, text=convert.at_line_feeds(edit.text)))
+    return [[units(at + shift) for at in pair] for pair in found if pair.open + shift >= 0]
 
 
 def _unwanted(context: Context, spot: Spot) -> str:
@@ -294,11 +312,15 @@ def _unwanted(context: Context, spot: Spot) -> str:
         return reason
     if is_part(data[cursor : cursor + 1]) and half_word(data[:cursor], cursor):
         return "the cursor is in the middle of a word"
-    if not offers.edits_at(spot.snapshot, cursor) and offers.accepted_at(spot.document, cursor):
+    agrees = bool(offers.edits_at(spot.snapshot, cursor))
+    if not agrees and offers.accepted_at(spot.document, cursor):
         return "the fill that ends here was just accepted"
     if offers.continues_dismissed(spot.document, cursor):
         return "the text before the cursor begins a text that was dismissed here; type something else"
-    return "" if spot.whole else context.session.trigger.silence(spot.snapshot, spot.cursor)
+    # The cursor may go over a closer of the text that is shown, and so be elsewhere than at the last change.
+    if spot.whole or (agrees and data[:cursor].endswith(_CLOSERS)):
+        return ""
+    return context.session.trigger.silence(spot.snapshot, spot.cursor)
 
 
 def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:

@@ -12,7 +12,7 @@ from functools import cache
 from json import scanner
 from typing import Any
 
-from lsprotocol.types import CodeActionKind, ErrorCodes, ProgressToken
+from lsprotocol.types import CodeActionKind, ErrorCodes, InlineCompletionItem, ProgressToken
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import default_converter
 
@@ -55,6 +55,15 @@ class Message:
     id: MsgId | None
     method: str | None
     body: dict[str, Any]
+
+
+class GhostText(InlineCompletionItem):
+    """An item, for a client that closes what an accepted beginning of it leaves open: see `Capabilities.pairs`.
+
+    pairs: where each bracket and string of its text begins, and where its closer begins and ends, in UTF-16 code units.
+    """
+
+    pairs: list[list[int]] | None = None
 
 
 def parse_message(data: bytes) -> Message:
@@ -164,6 +173,15 @@ def strict_converter() -> Any:
         ProgressToken | None, lambda value, kind: None if value is None else _token(value, kind)
     )
     converter.register_structure_hook(CodeActionKind | str, _text)
+    plain = converter.get_unstructure_hook(InlineCompletionItem)
+
+    def item(value: InlineCompletionItem) -> dict[str, Any]:
+        members: dict[str, Any] = plain(value)
+        if isinstance(value, GhostText) and value.pairs is not None:
+            members["pairs"] = value.pairs
+        return members
+
+    converter.register_unstructure_hook(InlineCompletionItem, item)
     return converter
 
 

@@ -5,7 +5,6 @@ import {
   type CancellationToken,
   type Disposable,
   type InlineCompletionContext,
-  type InlineCompletionItem,
   type LogOutputChannel,
   type Position,
   type TextDocument,
@@ -24,7 +23,7 @@ import {
   type WorkDoneProgressReport,
 } from "vscode-languageclient/node";
 import { SELECTOR } from "./languages";
-import { type Draft, type Status } from "./protocol";
+import { type Draft, type GhostItem, type Pair, type Status } from "./protocol";
 import { type Found, findServer } from "./server";
 import { AWAY, environment } from "./shell";
 
@@ -162,7 +161,7 @@ export class Server implements Disposable {
     position: Position,
     context: InlineCompletionContext,
     token: CancellationToken,
-  ): Promise<InlineCompletionItem[]> {
+  ): Promise<GhostItem[]> {
     const { client } = this;
     if (!client?.isRunning()) return [];
     const params = client.code2ProtocolConverter.asInlineCompletionParams(document, position, context);
@@ -170,8 +169,10 @@ export class Server implements Disposable {
     const answer = await client.sendRequest(type, params, token).catch((error: unknown) => {
       return client.handleFailedRequest(type, token, error, null);
     });
+    const given: { pairs?: Pair[]; insertText: unknown }[] = Array.isArray(answer) ? answer : (answer?.items ?? []);
     const found = await client.protocol2CodeConverter.asInlineCompletionResult(answer, token);
-    return Array.isArray(found) ? found : (found?.items ?? []);
+    const items = Array.isArray(found) ? found : (found?.items ?? []);
+    return items.map((item, index) => Object.assign(item, { pairs: given[index]?.pairs ?? [] }));
   }
 
   get converter(): LanguageClient["protocol2CodeConverter"] | undefined {
@@ -251,7 +252,16 @@ export class Server implements Disposable {
       fillClientCapabilities: (capabilities) => {
         capabilities.textDocument = { ...capabilities.textDocument, inlineCompletion: {} };
         capabilities.experimental = {
-          dgLsp: { status: true, drafts: true, confirm: true, covers: true, apart: true, grows: true, inside: true },
+          dgLsp: {
+            status: true,
+            drafts: true,
+            confirm: true,
+            covers: true,
+            apart: true,
+            grows: true,
+            inside: true,
+            pairs: true,
+          },
         };
       },
       initialize: () => undefined,

@@ -1,4 +1,5 @@
 // The messages of the server beyond the language server protocol; docs/clients.md describes them.
+import type { InlineCompletionItem } from "vscode";
 import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
 
 export type State = "idle" | "starting" | "loading" | "ready" | "busy" | "slow" | "off" | "failed";
@@ -44,6 +45,15 @@ export interface Draft {
   range: Range;
   runs: Run[];
 }
+
+/**
+ * A bracket or string of an item of ghost text, in UTF-16 code units: it is open after the first of the three, and its closer
+ * is between the two others.
+ */
+export type Pair = [open: number, close: number, end: number];
+
+/** An item of ghost text, with its pairs. */
+export type GhostItem = InlineCompletionItem & { pairs: Pair[] };
 
 /** The edit in the answer to the request `dg-lsp/nextEdit`. */
 export interface NextEdit {

@@ -4,6 +4,7 @@
 -- when it was asked.
 _G.fake = {
   targets = {},
+  pairs = {}, -- target -> its brackets and strings, each as { open, close, stop }
   delay = function()
     return 0
   end,
@@ -16,6 +17,16 @@ _G.fake = {
   fetched = nil, -- ends the fetch of a model
 }
 
+local function pairs_after(target, count)
+  local found = {}
+  for _, pair in ipairs(_G.fake.pairs[target] or {}) do
+    if pair[1] >= count then
+      table.insert(found, { pair[1] - count, pair[2] - count, pair[3] - count })
+    end
+  end
+  return found
+end
+
 local function items(params)
   local lines = vim.split(_G.fake.texts[params.textDocument.uri] or "", "\n", { plain = true })
   local before = (lines[params.position.line + 1] or ""):sub(1, params.position.character):gsub("^%s+", "")
@@ -23,7 +34,8 @@ local function items(params)
   for _, target in ipairs(_G.fake.targets) do
     if before ~= "" and #before < #target and vim.startswith(target, before) then
       local range = { start = params.position, ["end"] = params.position }
-      table.insert(found, { insertText = target:sub(#before + 1), range = range })
+      local text = target:sub(#before + 1)
+      table.insert(found, { insertText = text, range = range, pairs = pairs_after(target, #before) })
     end
   end
   return params.context.triggerKind == 1 and found or { found[1] }

@@ -174,7 +174,7 @@ local function capabilities()
     general = { positionEncodings = { "utf-8", "utf-16" } },
     workspace = { configuration = true },
     experimental = {
-      dgLsp = { status = true, drafts = true, confirm = true, apart = true, grows = true, inside = true },
+      dgLsp = { status = true, drafts = true, confirm = true, apart = true, grows = true, inside = true, pairs = true },
     },
   }
   if vim.fn.has("nvim-0.11") == 1 then

@@ -60,24 +60,26 @@ local function erase()
   drawn = nil
 end
 
---- Draw ghost text at the cursor: its first line before the text after the cursor, its other lines below.
+--- Draw ghost text at the cursor: its first line before the text after the cursor, its other lines below. Text that follows
+--- closers that are in the buffer is drawn after them.
 ---@param ghost string
 local function draw(ghost)
-  local row, col = unpack(api.nvim_win_get_cursor(0))
-  local lines = text.drawn(ghost)
-  local first = { { lines[1], "DgLspGhost" } }
-  if counted then
-    table.insert(first, { (" (%d/%d)"):format(index, #offers), "DgLspHint" })
+  for number, stretch in ipairs(text.stretches(offers[index])) do
+    local lines = text.drawn(stretch)
+    local first = { { lines[1], "DgLspGhost" } }
+    if counted and number == 1 then
+      table.insert(first, { (" (%d/%d)"):format(index, #offers), "DgLspHint" })
+    end
+    local below = vim.tbl_map(function(line)
+      return { { line, "DgLspGhost" } }
+    end, vim.list_slice(lines, 2))
+    api.nvim_buf_set_extmark(0, space, stretch.row, stretch.col, {
+      virt_text = first,
+      virt_text_pos = "inline",
+      virt_lines = #below > 0 and below or nil,
+      hl_mode = "combine",
+    })
   end
-  local below = vim.tbl_map(function(line)
-    return { { line, "DgLspGhost" } }
-  end, vim.list_slice(lines, 2))
-  api.nvim_buf_set_extmark(0, space, row - 1, col, {
-    virt_text = first,
-    virt_text_pos = "inline",
-    virt_lines = #below > 0 and below or nil,
-    hl_mode = "combine",
-  })
   drawn = { buf = api.nvim_get_current_buf(), rest = ghost }
 end
 
@@ -146,7 +148,7 @@ local function offers_in(result, position)
     local range = item.range or { start = position, ["end"] = position }
     local new = type(item.insertText) == "string" and item.insertText ~= ""
     if new and vim.deep_equal(range.start, position) and vim.deep_equal(range["end"], position) then
-      local offer = text.offer(item.insertText)
+      local offer = text.offer(item.insertText, item.pairs)
       offer.inside = item.command ~= nil and item.command.command == "dg-lsp.inside"
       table.insert(found, offer)
     end
@@ -263,31 +265,44 @@ function M.visible()
   return seen and drawn ~= nil and drawn.rest ~= nil and rest() ~= nil
 end
 
---- Put lines into the buffer at the cursor, and move the cursor after them.
----@param lines string[]
-local function insert(lines)
+--- Put `piece` into the buffer at the cursor, with `new` in place of the closers `old` after it, and move the cursor
+--- between the two.
+---@param piece string
+---@param old string
+---@param new string
+local function insert(piece, old, new)
   local row, col = unpack(api.nvim_win_get_cursor(0))
-  api.nvim_buf_set_text(0, row - 1, col, row - 1, col, lines)
-  api.nvim_win_set_cursor(0, { row + #lines - 1, (#lines == 1 and col or 0) + #lines[#lines] })
+  local function reach(of)
+    local lines = vim.split(of, "\n", { plain = true })
+    return #lines - 1, (#lines == 1 and col or 0) + #lines[#lines]
+  end
+  local rows, stop = reach(old)
+  local lines = vim.split(piece .. new, "\n", { plain = true })
+  api.nvim_buf_set_text(0, row - 1, col, row - 1 + rows, stop, lines)
+  rows, stop = reach(piece)
+  api.nvim_win_set_cursor(0, { row + rows, stop })
 end
 
---- The same as a part of what `.` repeats. Only a paste joins that, so ours takes the paste handler's place meanwhile.
----@param lines string[]
-local function insert_repeatable(lines)
+--- Insert as a part of what `.` repeats, the closers apart, which a later part replaces. Only a paste joins that, so ours
+--- takes the paste handler's place meanwhile.
+---@param piece string
+---@param old string
+---@param new string
+local function insert_repeatable(piece, old, new)
   if vim.fn.reg_recording() ~= "" then
-    return insert(lines) -- the key itself is recorded, and a paste would be, too
+    return insert(piece, old, new) -- the key itself is recorded, and a paste would be, too
   end
   local usual, done = vim.paste, false
   ---@diagnostic disable-next-line: duplicate-set-field
   vim.paste = function() -- luacheck: ignore 122
     done = true
-    insert(lines)
+    insert(piece, old, new)
     return true
   end
-  local ok, why = pcall(api.nvim_paste, table.concat(lines, "\n"), false, -1)
+  local ok, why = pcall(api.nvim_paste, piece, false, -1)
   vim.paste = usual -- luacheck: ignore 122
   if not done then
-    insert(lines)
+    insert(piece, old, new)
   elseif not ok then
     error(why, 0)
   end
@@ -302,7 +317,8 @@ local function go_inside()
   end
 end
 
---- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it.
+--- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it. The brackets and strings that
+--- the part opens are closed after the cursor, and the rest of the ghost text fits between.
 ---@param part fun(ghost: string): string
 ---@return boolean accepted
 function M.accept(part)
@@ -314,7 +330,19 @@ function M.accept(part)
   cancel()
   local offer = offers[index]
   offer.taken = true
-  insert_repeatable(vim.split(piece, "\n", { plain = true }))
+  local typed, before = text.typed(offer)
+  local count, old = #assert(typed), {} ---@type integer, table<dg_lsp.Pair, true>
+  for _, pair in ipairs(before or {}) do
+    old[pair] = true
+  end
+  local after = text.open(offer, count + #piece, function(pair)
+    return pair.open >= count or old[pair]
+  end)
+  offer.closed = {}
+  for _, pair in ipairs(after) do
+    offer.closed[pair] = true
+  end
+  insert_repeatable(piece, text.closers(offer, before or {}, count), text.closers(offer, after, count + #piece))
   use(0, part == text.word and "word" or part == text.line and "line" or "tab", piece)
   if offer.inside and piece == ghost then
     go_inside()
