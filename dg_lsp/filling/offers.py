@@ -8,7 +8,7 @@ from dg_lsp.gaps import Edit, Gap
 from dg_lsp.messages import Fill
 from dg_lsp.source.document import LINE_END, Document
 from dg_lsp.source.language import load_language
-from dg_lsp.source.lexer import is_last, leading, line_end, line_start, newline_at
+from dg_lsp.source.lexer import is_last, leading, line_start, newline_at
 
 _DEEPER = (b"(", b"[", b"{")
 _BLANKS, _CLOSING = b" \t\f", b")]}\"'`"
@@ -66,8 +66,7 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
     quotes stay: in `f(|)`, of the offer `f(x)`, the edit writes `f(x` before the bracket. Where the offer continues
     after them, the edit covers them: in `f(|)`, of the offer `f(x)[0]`, it ends after the bracket. Where it closes
     them early and ends with the same ones, as `f(g(x), h(y))` does in `f(g(|))`, there are both edits, the one that
-    covers them first: it still fits once they are typed. Of a text that continues after closers on another line, the
-    edit writes what is in front of them.
+    covers them first: it still fits once they are typed.
     """
     typed = _typed(offer, document, cursor)
     if typed is None:
@@ -80,30 +79,9 @@ def still_good(offer: Offer, document: Document, cursor: int) -> list[Edit]:
             if typed.closers and not below and _closes(rest, typed.closers):
                 edits.append(Edit(offer.start, typed.end, text))
             edits.append(Edit(offer.start, cursor if closers else typed.end, text.removesuffix(closers)))
-        elif below:
-            edits += _before_line(offer, document, typed, text)
-        elif _holds_in_order(text.encode("utf-8")[len(typed.text) :], typed.closers):
+        elif not below and _holds_in_order(text.encode("utf-8")[len(typed.text) :], typed.closers):
             edits.append(Edit(offer.start, typed.end, text))
     return [edit for edit in edits if _goes_on(edit.text.encode("utf-8"), typed.text)]
-
-
-def _before_line(offer: Offer, document: Document, typed: _Typed, text: str) -> list[Edit]:
-    """Return the edit that writes what of `text` is in front of the first line of closers; [] if it has no such line.
-
-    It covers the closers on the cursor's line if they are not the last ones there.
-    """
-    found = LINE_END.search(typed.closers.decode())
-    assert found is not None, "the closers have no line of their own"
-    beside, below = typed.closers[: found.start()], typed.closers[found.start() :]
-    whole = text.encode("utf-8")
-    at = whole.find(below, len(typed.text))
-    head = whole[: max(at, 0)]
-    cursor = offer.start + len(typed.text)
-    if head.endswith(beside):
-        return [Edit(offer.start, cursor, head.removesuffix(beside).decode())]
-    if _holds_in_order(head[len(typed.text) :], beside):
-        return [Edit(offer.start, line_end(document.data, cursor), head.decode())]
-    return []
 
 
 def covered(document: Document, cursor: int, edit: Edit) -> bool:

@@ -53,9 +53,13 @@ def is_inside(editor: Editor) -> None:
 def take(editor: Editor, key: str) -> None:
     """Press a key until all is taken."""
     for _ in range(NEOVIM[key]):
-        before = editor.lines(), editor.sight().row
+        before = editor.lines(), editor.rpc.eval("getpos('.')")
         editor.keys(key)
-        editor.wait(lambda: (editor.lines(), editor.sight().row) != before, "nothing was taken", 20)  # noqa: B023
+        editor.wait(
+            lambda: (editor.lines(), editor.rpc.eval("getpos('.')")) != before,  # noqa: B023
+            "nothing was taken",
+            20,
+        )
         if editor.lines() == [*HEAD, *BLOCK, *TAIL]:
             break
 

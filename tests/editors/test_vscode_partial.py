@@ -1,18 +1,21 @@
 """Parts of ghost text that are accepted in VS Code: no bracket and no string of them is left without its end."""
 
 import os
+import time
 from itertools import count
 
 import pytest
 
 from dg_lsp.engine.scripted import END, SAYS
-from tests.editors.partial import SUFFIXES, TEXTS, left_open, script
+from tests.editors.partial import SUFFIXES, left_open, script
 from tests.editors.sandbox import CHROMIUM, NODE, skip_without
 from tests.editors.vscode import VSIX, VSCode
 
 pytestmark = [pytest.mark.slow, skip_without(NODE, CHROMIUM, VSIX)]
 
 KEYS = {"word": "Control+ArrowRight", "line": "Control+ArrowDown"}
+# How ghost text ends: dismissed, left, disagreed with, taken back, taken.
+ENDS = ("Escape", "ArrowLeft", "x", "Backspace", "Tab")
 LANGUAGES = ("python", "javascript")
 SCRIPTS = int(os.environ.get("DG_LSP_PARTIAL_SCRIPTS", "20"))
 FILES = count()
@@ -52,13 +55,53 @@ def test_no_part_leaves_a_bracket_or_a_string_open(code: VSCode) -> None:
         played += 1
         name = begin(code, language, text)
         for part in parts:
-            before = code.ask("screen")
-            if not before["ghost"]:
+            if not code.ask("screen")["ghost"]:
                 break
-            code.press(KEYS[part], wait=150)
+            code.press(KEYS[part], wait=100)
+        end = ENDS[played % len(ENDS)]
+        if not code.ask("screen")["ghost"]:
+            assert written(code, name).rstrip() == text, (seed, language, parts)
+        elif end == "x":
+            code.type("x")
+        else:
+            code.press(end)
+        until, now = time.monotonic() + 5, ""
+        while time.monotonic() < until and (now == "" or left_open(language, now)):
             now = written(code, name)
-            assert left_open(language, now) == "", (seed, language, parts, now)
+        assert left_open(language, now) == "", (seed, language, parts, end, now)
+        assert end != "Tab" or now == text, (seed, language, parts, now)
 
 
-def test_all_languages_have_texts() -> None:
-    assert set(LANGUAGES) <= set(TEXTS)
+def test_the_closers_are_a_part_of_the_last_change_and_come_once(code: VSCode) -> None:
+    text = 'total = sorted(hits, key=f("a"))[:first]'
+    begin(code, "python", text)
+    for _ in range(5):
+        code.press(KEYS["word"], wait=100)
+    code.ghost('hits, key=f("a"))[:first]')
+    code.press("Escape")
+    code.until("s.rows[1] === 'total = sorted()'")
+    code.type("x")
+    code.until("s.rows[1] === 'total = sorted(x)'")
+    code.press("Control+z")
+    code.press("Control+z")
+    code.until("s.rows[1] === 'total = sorted'")
+
+
+def test_a_closer_that_is_typed_is_not_put_there_again(code: VSCode) -> None:
+    begin(code, "python", 'total = sorted(hits, key=f("a"))[:first]')
+    for _ in range(5):
+        code.press(KEYS["word"], wait=100)
+    code.type(")")
+    code.type(" ")
+    code.until("s.rows[1].startsWith('total = sorted() ')")
+    time.sleep(0.5)
+    assert code.ask("screen")["rows"][1].rstrip() == "total = sorted()"
+
+
+def test_nothing_is_closed_where_the_editor_closes_nothing(code: VSCode) -> None:
+    code.settings(**{"editor.autoClosingBrackets": "never"})
+    name = begin(code, "python", 'total = sorted(hits, key=f("a"))[:first]')
+    for _ in range(5):
+        code.press(KEYS["word"], wait=100)
+    code.press("Escape", wait=500)
+    assert written(code, name) == "total = sorted("

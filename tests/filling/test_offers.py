@@ -82,30 +82,6 @@ def test_a_block_stays_offered_while_it_is_typed_into_the_braces_that_the_editor
         assert still_good(offer, Document(old.uri, "javascript", 2, typed), 21) == []
 
 
-def test_of_a_block_that_goes_on_after_closers_on_another_line_the_text_in_front_of_them_is_offered() -> None:
-    block = "if (a) {\n        b(() => {\n        }, c);\n    } else {\n        d();\n    }"
-    old = Document("file:///a.js", "javascript", 1, b"    \ny();\n")
-    offer = Offer(old.uri, old.data, 4, 4, (block,))
-    for text, closed, covers, found in (
-        (b"if (a) {", b"\n    }", False, block),
-        (b"if (a) {\n        b(", b")\n    }", True, block.split(" else", maxsplit=1)[0]),
-        (b"if (a) {\n        b(() => {", b"\n        })\n    }", False, None),
-        (
-            b"if (a) {\n        b(() => {\n        }, c",
-            b")\n    }",
-            True,
-            block.split(" else", maxsplit=1)[0],
-        ),
-    ):
-        cursor = 4 + len(text)
-        document = Document(old.uri, "javascript", 2, b"    " + text + closed + b"\ny();\n")
-        edits = still_good(offer, document, cursor)
-        assert [covered(document, cursor, edit) for edit in edits] == [covers] * (found is not None)
-        assert [apply_edit(document, edit).data.decode() for edit in edits] == [f"    {found}\ny();\n"] * len(
-            edits
-        )
-
-
 def test_an_offer_that_goes_on_after_closed_brackets_covers_them() -> None:
     offer = Offer(OLD.uri, OLD.data, 4, 4, ("dict(zip(a, b))[0]",))
     for text, closed in (

@@ -186,19 +186,3 @@ def test_a_bracket_that_was_typed_is_no_pair_of_the_item() -> None:
 def test_lines_of_an_item_end_at_one_unit() -> None:
     (item,) = asked(_Session(Edit(4, 4, "[\r\n    1,\r\n]")), b"x = ", 4, pairs=True)
     assert (item.insert_text, item.pairs) == ("[\n    1,\n]", [[0, 9, 10]])
-
-
-@pytest.mark.parametrize(("text", "offered"), [(b"x = f(a)", "[0]"), (b"x = f(", None), (b"x = f(a", None)])
-def test_the_cursor_may_go_over_a_closer_of_shown_text(
-    monkeypatch: pytest.MonkeyPatch, text: bytes, offered: str | None
-) -> None:
-    """Elsewhere text is offered only at the last change of the document."""
-    monkeypatch.setattr(Trigger, "silence", lambda *_: "the cursor is not at the last change")
-    recent = (Offer(URI, b"x = ", 4, 4, ("f(a)[0]",)),)
-    session = _Session(Edit(4, 4, ""), recent)
-    if offered:
-        (item,) = asked(session, text, len(text), kind=AUTOMATIC)
-        assert item.insert_text == offered
-    else:
-        with pytest.raises(NoGap, match="last change"):
-            asked(session, text, len(text), kind=AUTOMATIC)

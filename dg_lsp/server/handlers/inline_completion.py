@@ -32,7 +32,6 @@ from dg_lsp.source.language import injections_of, load_language
 
 # A command of the client, for the cursor.
 _INSIDE = types.Command("Continue in the block", "dg-lsp.inside")
-_CLOSERS = (b")", b"]", b"}", b'"', b"'", b"`")
 _OTHERS = 8  # further open documents whose words count as in sight
 
 
@@ -312,15 +311,11 @@ def _unwanted(context: Context, spot: Spot) -> str:
         return reason
     if is_part(data[cursor : cursor + 1]) and half_word(data[:cursor], cursor):
         return "the cursor is in the middle of a word"
-    agrees = bool(offers.edits_at(spot.snapshot, cursor))
-    if not agrees and offers.accepted_at(spot.document, cursor):
+    if not offers.edits_at(spot.snapshot, cursor) and offers.accepted_at(spot.document, cursor):
         return "the fill that ends here was just accepted"
     if offers.continues_dismissed(spot.document, cursor):
         return "the text before the cursor begins a text that was dismissed here; type something else"
-    # The cursor may go over a closer of the text that is shown, and so be elsewhere than at the last change.
-    if spot.whole or (agrees and data[:cursor].endswith(_CLOSERS)):
-        return ""
-    return context.session.trigger.silence(spot.snapshot, spot.cursor)
+    return "" if spot.whole else context.session.trigger.silence(spot.snapshot, spot.cursor)
 
 
 def _with_endings(spot: Spot, gap: Gap, others: list[bytes]) -> Gap:

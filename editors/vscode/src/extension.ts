@@ -29,11 +29,8 @@ export function activate(context: ExtensionContext): void {
       used.answered(...items);
     },
   });
-  const used: Used = new Used({
-    report: (document, kind, characters) => {
-      started.notify("dg-lsp/used", { textDocument: { uri: started.uriOf(document) }, kind, characters });
-    },
-    close: (...place) => void ghost.close(...place),
+  const used: Used = new Used((document, kind, characters) => {
+    started.notify("dg-lsp/used", { textDocument: { uri: started.uriOf(document) }, kind, characters });
   });
   const started = new Server(log, middleware(manifest, () => void status.ask()), () => ofUser(manifest));
   const fills: Fills = new Fills(started);

@@ -13,7 +13,6 @@ import {
   Selection,
   type TextDocument,
   type TextEditor,
-  type TextEditorEdit,
   window,
 } from "vscode";
 import type { Server } from "./client";
@@ -22,7 +21,6 @@ import type { GhostItem } from "./protocol";
 
 const CROSSING = 500; // ms in which an answer and a move of the cursor can cross on their ways between two processes
 const PROVIDER = "dg-lsp.dg-lsp:*"; // the provider of this extension, as the editor names it
-const CLOSER = /[)\]}"'`]$/;
 // A line that only closes what lines above it have opened.
 const CLOSERS = /^\s*[)\]}][)\]};,]*\s*$/;
 
@@ -57,7 +55,6 @@ export class Ghost implements Disposable {
   private dismissed = false;
   private registration: Disposable | undefined;
   private refused: { document: TextDocument; version: number } | undefined;
-  private version = -1; // of the document at the last move of the cursor
 
   constructor(private readonly needs: Needs) {}
 
@@ -128,22 +125,6 @@ export class Ghost implements Disposable {
     this.ask();
   }
 
-  /**
-   * Put `closers` after the cursor at `position` of `document`, as a part of the change that was just made there, and ask for
-   * the rest of the ghost text, which fits between.
-   */
-  async close(document: TextDocument, position: Position, closers: string): Promise<void> {
-    const editor = window.activeTextEditor;
-    if (editor?.document !== document) return;
-    const stops = { undoStopBefore: false, undoStopAfter: false };
-    const insert = (edit: TextEditorEdit) => {
-      edit.insert(position, closers);
-    };
-    if (!(await editor.edit(insert, stops))) return;
-    editor.selection = new Selection(position, position);
-    this.ask();
-  }
-
   dispose(): void {
     this.registration?.dispose();
     this.registration = undefined;
@@ -165,14 +146,8 @@ export class Ghost implements Disposable {
    * Hide ghost text for a place that the cursor of an editor has left in the meantime. The editor hides what it
    * shows when the cursor moves, but shows an answer that arrives just afterwards for another place of the line. A move that typing
    * or accepting makes changes the document, too: then the editor keeps or drops the ghost text by itself.
-   *
-   * Have it ask again if the cursor has gone over closers that the ghost text has, too: the keys for a word and a line do so
-   * where the ghost text continues after them.
    */
   moved({ document, selection }: TextEditor): void {
-    const changed = document.version !== this.version;
-    this.version = document.version;
-    if (!changed && this.continues(document, selection.active)) this.ask();
     const given = this.crossing;
     if (given?.document !== document || selection.active.isEqual(given.position)) return;
     this.crossing = undefined;
@@ -194,15 +169,6 @@ export class Ghost implements Disposable {
     if (text === "" || text.trim() !== "") return;
     editor.selection = new Selection(range.end, range.end);
     this.ask();
-  }
-
-  /** Return whether the cursor is after a closer up to which the text agrees with a shown one. */
-  private continues(document: TextDocument, cursor: Position): boolean {
-    const { shown } = this;
-    if (shown?.document !== document || !cursor.isAfter(shown.position)) return false;
-    const typed = document.getText(new Range(shown.position, cursor)).replaceAll("\r\n", "\n");
-    const wholes = shown.items.map(({ insertText }) => (typeof insertText === "string" ? insertText : insertText.value));
-    return CLOSER.test(typed) && wholes.some((whole) => whole.startsWith(typed) && whole.length > typed.length);
   }
 
   /** Hide the ghost text, and tell the server that it is not wanted here. */

@@ -1,17 +1,28 @@
 // Reports to the server what becomes of ghost text, for its counts, and closes the brackets and strings of accepted parts. No
 // stable interface of the editor tells an extension whether a text was taken or typed, so that is read from the changes of the
 // document: one character counts as typed.
-import { type Disposable, type Position, Range, type TextDocument, type TextDocumentChangeEvent, workspace } from "vscode";
+import {
+  Disposable,
+  type Position,
+  Range,
+  Selection,
+  type TextDocument,
+  type TextDocumentChangeEvent,
+  window,
+  workspace,
+} from "vscode";
 import type { GhostItem, Pair } from "./protocol";
 
 // What an editor inserts for one key.
 const PAIRS = ["()", "[]", "{}", "<>", '""', "''", "``"];
+const TRIES = 5; // to insert closers while the user types on
+const PAUSE = 50; // ms between two of them
 
 export type Kind = "shown" | "tab" | "word" | "line" | "typed" | "dismissed";
 
 /**
  * Texts that are shown: all of the first one, and where it begins; the rests of all and where these begin, none once the
- * document disagrees. taken: whether a key took a part.
+ * document disagrees. taken: whether a key took a part. opened: the pairs of the first one that such parts have opened.
  */
 interface Offered {
   document: TextDocument;
@@ -20,33 +31,45 @@ interface Offered {
   position: Position;
   rests: Rest[];
   taken: boolean;
+  opened: Pair[];
 }
 
-/** The rest of a text, and its brackets and strings. */
+/** The rest of a text, and its brackets and strings; of one that is open the first number is negative. */
 interface Rest {
   text: string;
   pairs: Pair[];
 }
 
-/** The parts that the uses of ghost text are read with. */
-interface Needs {
-  report: (document: TextDocument, kind: Kind, characters: number) => void;
-  /** Put closers after the place of an accepted part of ghost text. */
-  close: (document: TextDocument, position: Position, closers: string) => void;
+/** Closers that are to be put at a place. */
+interface Late {
+  document: TextDocument;
+  position: Position;
+  closers: string;
 }
+
+type Report = (document: TextDocument, kind: Kind, characters: number) => void;
 
 export class Used implements Disposable {
   private offered: Offered | undefined;
-  private readonly listener: Disposable;
+  private late: Late | undefined;
+  private readonly listeners: Disposable;
 
-  constructor(private readonly needs: Needs) {
-    this.listener = workspace.onDidChangeTextDocument((event) => {
-      this.changed(event);
-    });
+  constructor(private readonly report: Report) {
+    this.listeners = Disposable.from(
+      workspace.onDidChangeTextDocument((event) => {
+        this.changed(event);
+      }),
+      window.onDidChangeTextEditorSelection(({ textEditor: { document, selection } }) => {
+        if (this.offered?.document === document && !selection.active.isEqual(this.offered.position)) this.close();
+      }),
+      window.onDidChangeActiveTextEditor(() => {
+        this.close();
+      }),
+    );
   }
 
   dispose(): void {
-    this.listener.dispose();
+    this.listeners.dispose();
   }
 
   /**
@@ -61,44 +84,94 @@ export class Used implements Disposable {
     const whole = known?.document === document ? textBetween(document, known.start, position) + first.text : "";
     if (known && whole.startsWith(known.whole)) {
       this.offered = { ...known, whole, position, rests };
-    } else if (known?.taken && whole && known.whole.startsWith(whole)) {
-      // Its closers are in the document already.
-      this.offered = { ...known, position, rests };
     } else {
-      this.offered = { document, start: position, whole: first.text, position, rests, taken: false };
-      this.needs.report(document, "shown", first.text.length);
+      this.close();
+      this.offered = { document, start: position, whole: first.text, position, rests, taken: false, opened: [] };
+      this.report(document, "shown", first.text.length);
     }
   }
 
   /** Note that the shown text was dismissed. */
   dismissed(): void {
     const { offered } = this;
-    this.offered = undefined;
     const rest = offered?.rests[0]?.text;
-    if (offered && rest !== undefined) this.needs.report(offered.document, "dismissed", rest.length);
+    if (offered && rest !== undefined) this.report(offered.document, "dismissed", rest.length);
+    this.close();
+    this.offered = undefined;
   }
 
   private changed({ document, contentChanges, reason }: TextDocumentChangeEvent): void {
-    const { offered } = this;
+    const { offered, late } = this;
     const [change, more] = contentChanges;
+    if (change && late?.document === document && change.range.start.isEqual(late.position)) {
+      late.position = after(document, late.position, change.text.length);
+    }
     if (offered?.document !== document || !change) return;
-    this.offered = { ...offered, rests: [] };
-    if (reason !== undefined || more || !change.range.start.isEqual(offered.position)) return;
+    const undone = reason !== undefined;
+    if (undone || more || !change.range.start.isEqual(offered.position)) {
+      const kept = undone || more ? [] : before(offered, change.range);
+      const position = change.range.end.isEqual(offered.position) ? change.range.start : offered.position;
+      this.close(position, { ...offered, opened: kept });
+      this.offered = { ...offered, rests: [], opened: [] };
+      return;
+    }
     const key = change.text.length === 1 || PAIRS.includes(change.text);
     const text = key ? change.text.slice(0, 1) : change.text.replaceAll("\r\n", "\n");
     const agreeing = offered.rests.filter((rest) => rest.text.startsWith(text));
-    const rests = agreeing.map((rest) => after(rest, text.length));
-    const rest = rests[0]?.text;
-    if (!text || !agreeing[0] || rest === undefined) return;
+    const [first] = agreeing;
+    if (!text || !first) {
+      // A closer that was typed is not put there once more.
+      const own = closersOf(offered);
+      const closers = own.startsWith(change.text) ? own.slice(change.text.length) : own;
+      this.put({ document, position: after(document, offered.position, change.text.length), closers });
+      this.offered = { ...offered, rests: [], opened: [] };
+      return;
+    }
+    const rests = agreeing.map((rest) => shortened(rest, text.length));
+    const rest = rests[0]?.text ?? "";
     const kind = rest === "" ? "tab" : rest.startsWith("\n") ? "line" : "word";
-    if (!key) this.needs.report(document, kind, text.length);
-    else if (rest === "" && !offered.taken) this.needs.report(document, "typed", offered.whole.length);
-    if (rest === "") return;
-    const position = document.positionAt(document.offsetAt(offered.position) + (key ? 1 : change.text.length));
+    if (!key) this.report(document, kind, text.length);
+    else if (rest === "" && !offered.taken) this.report(document, "typed", offered.whole.length);
     // An opening bracket that was typed has its closer from the editor.
-    const closers = closes(document) && !PAIRS.includes(change.text) ? closersAfter(agreeing[0], text.length) : "";
-    this.offered = { ...offered, position, rests, taken: offered.taken || !key || closers !== "" };
-    if (closers) this.needs.close(document, position, closers);
+    const opened = PAIRS.includes(change.text) ? [] : first.pairs.filter(([open]) => open >= 0 && open < text.length);
+    this.offered = {
+      ...offered,
+      position: after(document, offered.position, key ? 1 : change.text.length),
+      rests: rest === "" ? [] : rests,
+      taken: offered.taken || !key,
+      opened: [...offered.opened, ...opened].map((pair) => shifted(pair, text.length)).filter(([, close]) => close >= 0),
+    };
+  }
+
+  /** Close at `position` the pairs that are open because a part of the ghost text was taken, of which no more is shown. */
+  private close(position?: Position, offered = this.offered): void {
+    if (!offered) return;
+    this.put({ document: offered.document, position: position ?? offered.position, closers: closersOf(offered) });
+    if (this.offered) this.offered = { ...this.offered, opened: [] };
+  }
+
+  /** Put closers into the document, as a part of the last change if no other one comes between. */
+  private put(late: Late): void {
+    const { document } = late;
+    const editor = window.visibleTextEditors.find((one) => one.document === document);
+    if (!late.closers || !editor || !closes(document)) return;
+    this.late = late;
+    const insert = async () => {
+      for (let tries = 0; tries < TRIES; tries++) {
+        const { position, closers } = late;
+        const at = editor.selection.active.isEqual(position);
+        const stops = { undoStopBefore: false, undoStopAfter: false };
+        const done = await editor.edit((edit) => {
+          edit.insert(position, closers);
+        }, stops);
+        if (done && at) editor.selection = new Selection(position, position);
+        if (done) return;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      }
+    };
+    void insert().finally(() => {
+      if (this.late === late) this.late = undefined;
+    });
   }
 }
 
@@ -108,7 +181,7 @@ function closes(document: TextDocument): boolean {
 }
 
 /** The part of `rest` after its first `count` characters. */
-function after({ text, pairs }: Rest, count: number): Rest {
+function shortened({ text, pairs }: Rest, count: number): Rest {
   return { text: text.slice(count), pairs: pairs.map((pair) => shifted(pair, count)) };
 }
 
@@ -116,12 +189,25 @@ function shifted([open, close, end]: Pair, count: number): Pair {
   return [open - count, close - count, end - count];
 }
 
-/** The closers of what the first `count` characters of a text open, innermost first; one on a line below with its line. */
-function closersAfter({ text, pairs }: Rest, count: number): string {
-  const open = pairs.filter(([start, close]) => start >= 0 && start < count && close >= count).reverse();
-  return open
+/** The place `count` characters after `position`. */
+function after(document: TextDocument, position: Position, count: number): Position {
+  return document.positionAt(document.offsetAt(position) + count);
+}
+
+/** The opened pairs that are still there after `range` was replaced, which ends where the rest begins; all of them if not. */
+function before({ opened, position }: Offered, range: Range): Pair[] {
+  if (!range.end.isEqual(position)) return range.start.isAfter(position) ? opened : [];
+  const gone = range.isSingleLine ? position.character - range.start.character : Infinity;
+  return opened.filter(([open]) => open < -gone);
+}
+
+/** The closers of the opened pairs, innermost first; one on a line below with its line. */
+function closersOf({ opened, rests }: Offered): string {
+  const text = rests[0]?.text ?? "";
+  return opened
+    .toReversed()
     .map(([, close, end]) => {
-      const line = /\n[^\S\n]*$/.exec(text.slice(count, close))?.[0] ?? "";
+      const line = /\n[^\S\n]*$/.exec(text.slice(0, close))?.[0] ?? "";
       return text.slice(close - line.length, end);
     })
     .join("");
@@ -131,7 +217,7 @@ function closersAfter({ text, pairs }: Rest, count: number): string {
 function restOf({ insertText, range, pairs }: GhostItem, document: TextDocument, position: Position): Rest[] {
   const text = (typeof insertText === "string" ? insertText : insertText.value).replaceAll("\r\n", "\n");
   const typed = textBetween(document, range?.start ?? position, position);
-  return text.startsWith(typed) && text.length > typed.length ? [after({ text, pairs }, typed.length)] : [];
+  return text.startsWith(typed) && text.length > typed.length ? [shortened({ text, pairs }, typed.length)] : [];
 }
 
 function textBetween(document: TextDocument, start: Position, end: Position): string {

@@ -60,8 +60,8 @@ local function erase()
   drawn = nil
 end
 
---- Draw ghost text at the cursor: its first line before the text after the cursor, its other lines below. Text that follows
---- closers that are in the buffer is drawn after them.
+--- Draw ghost text at the cursor: its first line before the text after the cursor, its other lines below. Of closers
+--- that are in the buffer the text in front is drawn before them, and the rest after them.
 ---@param ghost string
 local function draw(ghost)
   for number, stretch in ipairs(text.stretches(offers[index])) do
@@ -283,8 +283,8 @@ local function insert(piece, old, new)
   api.nvim_win_set_cursor(0, { row + rows, stop })
 end
 
---- Insert as a part of what `.` repeats, the closers apart, which a later part replaces. Only a paste joins that, so ours
---- takes the paste handler's place meanwhile.
+--- Insert as a part of what `.` repeats, the closers apart, which a later part replaces. Only a paste joins that, so
+--- ours takes the paste handler's place meanwhile.
 ---@param piece string
 ---@param old string
 ---@param new string
@@ -317,8 +317,8 @@ local function go_inside()
   end
 end
 
---- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it. The brackets and strings that
---- the part opens are closed after the cursor, and the rest of the ghost text fits between.
+--- Put a part of the ghost text into the buffer: text.whole, text.word or text.line of it. The brackets and strings
+--- that the part opens are closed after the cursor, and the rest of the ghost text fits between.
 ---@param part fun(ghost: string): string
 ---@return boolean accepted
 function M.accept(part)
@@ -330,8 +330,8 @@ function M.accept(part)
   cancel()
   local offer = offers[index]
   offer.taken = true
-  local typed, before = text.typed(offer)
-  local count, old = #assert(typed), {} ---@type integer, table<dg_lsp.Pair, true>
+  local known, before = text.typed(offer)
+  local count, old = #assert(known), {} ---@type integer, table<dg_lsp.Pair, true>
   for _, pair in ipairs(before or {}) do
     old[pair] = true
   end

@@ -25,11 +25,6 @@ local api = vim.api
 ---@field close integer
 ---@field stop integer
 
---- The state of an offer in the buffer: the number of bytes typed of it, and the pairs that are closed after the cursor.
----@class dg_lsp.Typed
----@field count integer
----@field closed dg_lsp.Pair[]
-
 --- An offer of `text` at the cursor of the current window.
 ---@param text string
 ---@param units? integer[][] its pairs as the server gives them, in UTF-16 code units
