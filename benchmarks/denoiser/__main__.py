@@ -135,9 +135,9 @@ def report_spans(given: argparse.Namespace) -> None:
 
 
 def report_lines(given: argparse.Namespace) -> None:
-    """Print how many tasks of a line pass their tests, denoised from masks and written from left to right."""
+    """Print how many tasks of a line pass their tests, denoised from masks, written from left to right, or either."""
     tokenizer, network, marks = _adapted(given)
-    passed: dict[str, list[list[float]]] = {"canvas": [], "left to right": []}
+    passed: dict[str, list[list[float]]] = {"canvas": [], "left to right": [], "either": []}
     for task in read_tasks(given.gaps)[: given.count]:
         case = task.case
         at = case.gap.start
@@ -153,6 +153,7 @@ def report_lines(given: argparse.Namespace) -> None:
             line = tokenizer.decode(tokens).split("\n", 1)[0]
             outcome = execute(task.program(above + line + below), Limits())
             passed[way].append([float(outcome == "passed")])
+        passed["either"].append(max(passed[way][-1] for way in texts))
     for way, found in passed.items():
         share = [round(number, 3) for number in drafts.interval(found)]
         print(json.dumps({"of": way, "tasks": len(found), "passed": share}), flush=True)

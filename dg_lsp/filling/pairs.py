@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dg_lsp.budget import bounded
 from dg_lsp.gaps import Edit, apply_edit
 from dg_lsp.source.brackets import PAIRS, state_at
 from dg_lsp.source.document import Document
@@ -12,6 +13,7 @@ from dg_lsp.source.language import Language, load_language
 _OPENERS = re.compile(rb"[(\[{\"'`]")
 _EITHER = re.compile(rb"[()\[\]{}\"'`]")
 _MOST = 100  # brackets and quotes of a text that are looked at
+_NEAR = 500  # bytes of the statement before a text that are read again for each of them
 
 
 class Pair(NamedTuple):
@@ -22,10 +24,14 @@ class Pair(NamedTuple):
     end: int
 
 
+@bounded
 def pairs_of(document: Document, edit: Edit) -> list[Pair]:
     """Return the pairs that the text of `edit` opens and closes, those that open first in front.
 
     A text that begins in a string or a comment has none, and of a very long one only the beginning is read.
+
+    Raises:
+        OutOfTime: the text around it takes too long to read.
     """
     text = edit.text.encode("utf-8")
     if not _OPENERS.search(text):
@@ -34,7 +40,7 @@ def pairs_of(document: Document, edit: Edit) -> list[Pair]:
     state = state_at(language, data, edit.start)
     if state.string or state.comment or state.text:
         return []
-    begin = state.line if not state.opened else min(state.line, state.opened[0])
+    begin = state.line if edit.start - state.line <= _NEAR else edit.start
     found, opened = list[Pair](), dict[int, bytes]()
     for number, mark in enumerate(_EITHER.finditer(text)):
         if number == _MOST:

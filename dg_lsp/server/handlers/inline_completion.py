@@ -18,7 +18,7 @@ from dg_lsp.filling.pairs import pairs_of
 from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
 from dg_lsp.guard import doubt
 from dg_lsp.messages import STRINGS, Draft, Priority
-from dg_lsp.reasons import NO_WORD
+from dg_lsp.reasons import NO_WORD, OutOfTime
 from dg_lsp.server import convert
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.rpc.envelope import GhostText
@@ -32,6 +32,7 @@ from dg_lsp.source.language import injections_of, load_language
 
 # A command of the client, for the cursor.
 _INSIDE = types.Command("Continue in the block", "dg-lsp.inside")
+_PAIRS = 0.03  # seconds for the pairs of a text
 _OTHERS = 8  # further open documents whose words count as in sight
 
 
@@ -95,7 +96,7 @@ async def ghost_text(
         raise NoGap(reason)
     edits = await (_unasked if spot.automatic else _asked)(context, spot)
     # 6.
-    items = [_item(spot, edit) for edit in edits]
+    items = await asyncio.to_thread(lambda: [_item(spot, edit) for edit in edits])
     if spot.automatic:
         at, document = snapshot.offset(params.position), snapshot.document
         items = [i for i in items if not offers.was_dismissed(document, at, str(i.insert_text))][:1]
@@ -294,13 +295,20 @@ def _item(spot: Spot, edit: Edit) -> types.InlineCompletionItem:
 
 
 def _pairs(spot: Spot, edit: Edit, text: str) -> list[list[int]]:
-    """Return the pairs of `edit` in `text`, the item that makes it at a spot, in UTF-16 code units."""
+    """Return the pairs of `edit` in `text`, the item that makes it at a spot, in UTF-16 code units.
+
+    A statement that takes too long to read has none: the text need not wait for them.
+    """
     new, shift = text.encode("utf-8"), edit.start - spot.start
 
     def units(at: int) -> int:
         return len(new[:at].decode("utf-8").encode("utf-16-le")) // 2
 
-    found = pairs_of(spot.document, replace(edit, text=convert.at_line_feeds(edit.text)))
+    try:
+        with within(_PAIRS):
+            found = pairs_of(spot.document, replace(edit, text=convert.at_line_feeds(edit.text)))
+    except OutOfTime:
+        return []
     return [[units(at + shift) for at in pair] for pair in found if pair.open + shift >= 0]
 
 
