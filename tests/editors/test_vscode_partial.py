@@ -60,7 +60,8 @@ def test_no_part_leaves_a_bracket_or_a_string_open(code: VSCode) -> None:
             code.press(KEYS[part], wait=100)
         end = ENDS[played % len(ENDS)]
         if not code.ask("screen")["ghost"]:
-            assert written(code, name).rstrip() == text, (seed, language, parts)
+            # All of it, or the lines that were shown before more could grow below them.
+            assert text.startswith(written(code, name).rstrip()), (seed, language, parts)
         elif end == "x":
             code.type("x")
         else:
@@ -69,7 +70,7 @@ def test_no_part_leaves_a_bracket_or_a_string_open(code: VSCode) -> None:
         while time.monotonic() < until and (now == "" or left_open(language, now)):
             now = written(code, name)
         assert left_open(language, now) == "", (seed, language, parts, end, now)
-        assert end != "Tab" or now == text, (seed, language, parts, now)
+        assert end != "Tab" or text.startswith(now), (seed, language, parts, now)
 
 
 def test_the_closers_are_a_part_of_the_last_change_and_come_once(code: VSCode) -> None:
