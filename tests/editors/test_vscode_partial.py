@@ -17,7 +17,7 @@ KEYS = {"word": "Control+ArrowRight", "line": "Control+ArrowDown"}
 # How ghost text ends: dismissed, left, disagreed with, taken back, taken.
 ENDS = ("Escape", "ArrowLeft", "x", "Backspace", "Tab")
 LANGUAGES = ("python", "javascript")
-SCRIPTS = int(os.environ.get("DG_LSP_PARTIAL_SCRIPTS", "20"))
+SCRIPTS = int(os.environ.get("DG_LSP_PARTIAL_SCRIPTS", "10"))
 FILES = count()
 
 

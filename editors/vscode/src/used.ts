@@ -3,11 +3,13 @@
 // document: one character counts as typed.
 import {
   Disposable,
+  EndOfLine,
   type Position,
   Range,
   Selection,
   type TextDocument,
   type TextDocumentChangeEvent,
+  type TextDocumentContentChangeEvent,
   window,
   workspace,
 } from "vscode";
@@ -109,7 +111,7 @@ export class Used implements Disposable {
     if (offered?.document !== document || !change) return;
     const undone = reason !== undefined;
     if (undone || more || !change.range.start.isEqual(offered.position)) {
-      const kept = undone || more ? [] : before(offered, change.range);
+      const kept = undone || more ? [] : before(offered, change);
       const position = change.range.end.isEqual(offered.position) ? change.range.start : offered.position;
       this.close(position, { ...offered, opened: kept });
       this.offered = { ...offered, rests: [], opened: [] };
@@ -194,10 +196,10 @@ function after(document: TextDocument, position: Position, count: number): Posit
   return document.positionAt(document.offsetAt(position) + count);
 }
 
-/** The opened pairs that are still there after `range` was replaced, which ends where the rest begins; all of them if not. */
-function before({ opened, position }: Offered, range: Range): Pair[] {
+/** The opened pairs that are still there after a change that ends where the rest begins, or that is below it. */
+function before({ document, opened, position }: Offered, { range, rangeLength }: TextDocumentContentChangeEvent): Pair[] {
   if (!range.end.isEqual(position)) return range.start.isAfter(position) ? opened : [];
-  const gone = range.isSingleLine ? position.character - range.start.character : Infinity;
+  const gone = rangeLength - (document.eol === EndOfLine.CRLF ? range.end.line - range.start.line : 0);
   return opened.filter(([open]) => open < -gone);
 }
 
@@ -207,8 +209,8 @@ function closersOf({ opened, rests }: Offered): string {
   return opened
     .toReversed()
     .map(([, close, end]) => {
-      const line = /\n[^\S\n]*$/.exec(text.slice(0, close))?.[0] ?? "";
-      return text.slice(close - line.length, end);
+      const line = text.lastIndexOf("\n", close - 1);
+      return text.slice(line >= 0 && text.slice(line, close).trim() === "" ? line : close, end);
     })
     .join("");
 }
