@@ -81,8 +81,12 @@ export class Used implements Disposable {
   answered(document: TextDocument, position: Position, items: GhostItem[]): void {
     const rests = items.flatMap((item) => restOf(item, document, position));
     const [first] = rests;
-    if (first === undefined) return;
     const known = this.offered;
+    if (first === undefined) {
+      // The editor shows no ghost text there any longer.
+      if (known?.document === document && position.isEqual(known.position)) this.close();
+      return;
+    }
     const whole = known?.document === document ? textBetween(document, known.start, position) + first.text : "";
     if (known && whole.startsWith(known.whole)) {
       this.offered = { ...known, whole, position, rests };
