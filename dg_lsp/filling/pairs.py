@@ -10,7 +10,7 @@ from dg_lsp.source.brackets import PAIRS, state_at
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language, load_language
 
-_OPENERS = re.compile(rb"[(\[{\"'`]")
+_OPENERS = re.compile(r"[(\[{\"'`]")
 _EITHER = re.compile(rb"[()\[\]{}\"'`]")
 _MOST = 100  # brackets and quotes of a text that are looked at
 _NEAR = 500  # bytes of the statement before a text that are read again for each of them
@@ -24,6 +24,11 @@ class Pair(NamedTuple):
     end: int
 
 
+def may_open(text: str) -> bool:
+    """Return whether `text` has a character that opens a bracket or a string."""
+    return _OPENERS.search(text) is not None
+
+
 @bounded
 def pairs_of(document: Document, edit: Edit) -> list[Pair]:
     """Return the pairs that the text of `edit` opens and closes, those that open first in front.
@@ -34,8 +39,6 @@ def pairs_of(document: Document, edit: Edit) -> list[Pair]:
         OutOfTime: the text around it takes too long to read.
     """
     text = edit.text.encode("utf-8")
-    if not _OPENERS.search(text):
-        return []
     language, data = load_language(document.language, document.macros), apply_edit(document, edit).data
     state = state_at(language, data, edit.start)
     if state.string or state.comment or state.text:

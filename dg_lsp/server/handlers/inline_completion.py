@@ -14,7 +14,7 @@ from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.growth import may_grow
 from dg_lsp.filling.inside import place_inside
 from dg_lsp.filling.offers import Offer, covered, next_place
-from dg_lsp.filling.pairs import pairs_of
+from dg_lsp.filling.pairs import may_open, pairs_of
 from dg_lsp.gaps import Edit, Gap, NoGap, apply_edit, endings, find_gap, half_word, is_part
 from dg_lsp.guard import doubt
 from dg_lsp.messages import STRINGS, Draft, Priority
@@ -26,7 +26,7 @@ from dg_lsp.server.settings import silence
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.server.trigger import opens
 from dg_lsp.settings import Settings
-from dg_lsp.source.document import Document, whole
+from dg_lsp.source.document import UNITS, Document, whole
 from dg_lsp.source.jsx import is_attribute
 from dg_lsp.source.language import injections_of, load_language
 
@@ -96,13 +96,20 @@ async def ghost_text(
         raise NoGap(reason)
     edits = await (_unasked if spot.automatic else _asked)(context, spot)
     # 6.
-    items = await asyncio.to_thread(lambda: [_item(spot, edit) for edit in edits])
+    found = [(_item(spot, edit), edit) for edit in edits]
     if spot.automatic:
         at, document = snapshot.offset(params.position), snapshot.document
-        items = [i for i in items if not offers.was_dismissed(document, at, str(i.insert_text))][:1]
-        if not items:
+        found = [
+            (item, edit)
+            for item, edit in found
+            if not offers.was_dismissed(document, at, str(item.insert_text))
+        ][:1]
+        if not found:
             raise NoGap("this text was dismissed here")
-    return items
+    if snapshot.client.pairs:
+        for item, edit in found:
+            item.pairs = await asyncio.to_thread(_pairs, spot, edit, item) if may_open(edit.text) else []
+    return [item for item, _ in found]
 
 
 async def _asked(context: Context, spot: Spot) -> list[Edit]:
@@ -277,32 +284,29 @@ def _spot(snapshot: Snapshot, context: Context, params: types.InlineCompletionPa
     return plain if disagrees else Spot(typed, end, start, selected.range, whole=True, automatic=automatic)
 
 
-def _item(spot: Spot, edit: Edit) -> types.InlineCompletionItem:
+def _item(spot: Spot, edit: Edit) -> GhostText:
     """Return the item that makes `edit` at a spot; its range covers the closed brackets that the edit covers.
 
-    Its command has the client put the cursor into the empty block that the text ends with, its pairs have it close what
-    an accepted beginning of the text leaves open.
+    Its command has the client put the cursor into the empty block that the text ends with.
     """
     replaced = spot.replaced
     if not spot.whole and covered(spot.document, spot.cursor, edit):
         replaced = spot.snapshot.range(spot.cursor, edit.end)
     text = convert.text_from(spot.document, spot.start, edit)
     inside = spot.snapshot.client.inside and place_inside(edit.text) is not None
-    item = GhostText(text, range=replaced, command=_INSIDE if inside else None)
-    if spot.snapshot.client.pairs:
-        item.pairs = _pairs(spot, edit, text)
-    return item
+    return GhostText(text, range=replaced, command=_INSIDE if inside else None)
 
 
-def _pairs(spot: Spot, edit: Edit, text: str) -> list[list[int]]:
-    """Return the pairs of `edit` in `text`, the item that makes it at a spot, in UTF-16 code units.
+def _pairs(spot: Spot, edit: Edit, item: GhostText) -> list[list[int]]:
+    """Return the pairs of `edit` in the text of `item`, which makes it at a spot, in UTF-16 code units.
 
     A statement that takes too long to read has none: the text need not wait for them.
     """
-    new, shift = text.encode("utf-8"), edit.start - spot.start
+    new, shift = str(item.insert_text).encode("utf-8"), edit.start - spot.start
+    codec, size = UNITS["utf-16"]
 
     def units(at: int) -> int:
-        return len(new[:at].decode("utf-8").encode("utf-16-le")) // 2
+        return len(new[:at].decode("utf-8").encode(codec)) // size
 
     try:
         with within(_PAIRS):
