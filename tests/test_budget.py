@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dg_lsp import guard
 from dg_lsp.budget import Budget, bounded, check, spending, unbilled, within
 from dg_lsp.context import prompt
 from dg_lsp.context.index import Index
@@ -16,7 +17,7 @@ from dg_lsp.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.gaps.gap import Edit, Gap
 from dg_lsp.guard.baseline import complaint, not_compiled
 from dg_lsp.guard.harm import harm_of
-from dg_lsp.messages import Fill
+from dg_lsp.messages import Fill, Infill
 from dg_lsp.reasons import NoGap, OutOfTime, Unreadable
 from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
@@ -187,6 +188,60 @@ def test_sound_texts_parse_as_without_a_budget() -> None:
     assert language.parse(text).root_node.end_byte == len(text)
     tree = language.reparse(language.parse(text), text, (1, 9), b"function")
     assert not tree.root_node.has_error
+
+
+# Long lines and many lines that open something again and again, by what a grammar takes for it.
+_REPEATED = (
+    'x = f("a", ',
+    "[",
+    '"a" ',
+    "a = (1,\n",
+    "/* ",
+    "if (a) {\n",
+    'f"{',
+    "'\"",
+    "${`",
+    "#if a\n",
+    "<a b='",
+)
+# The text work of an engine: it has a budget, and its passes between two calls do not spend it.
+GUARD = {
+    "closed_below": guard.closed_below,
+    "end_of_item": lambda request, text: guard.end_of_item(guard.site_of(request), text),
+    "end_of_next": lambda request, text: guard.end_of_next(guard.site_of(request), text, 1),
+    "ended": guard.ended,
+    "find_break": guard.find_break,
+    "first_sentence": lambda request, text: guard.first_sentence(text),
+    "fit": guard.fit.fit,
+    "flaws_of": lambda request, text: guard.flaws_of(request)(text),
+    "go_on": lambda request, text: guard.go_on(request, "", text),
+    "goes_round": lambda request, text: guard.goes_round(text),
+    "hint": lambda request, text: guard.hint(request),
+    "is_in_header": lambda request, text: guard.is_in_header(guard.site_of(request), text.encode()),
+    "is_last_of_span": lambda request, text: guard.is_last_of_span(guard.site_of(request)),
+    "left_open": lambda request, text: guard.left_open(guard.site_of(request), text.encode()),
+    "missing_name": lambda request, text: guard.missing_name(request),
+    "opens_below": lambda request, text: guard.opens_below(guard.site_of(request), text),
+    "shorten": guard.shorten,
+    "sure_beginning": lambda request, text: guard.sure_beginning(request, text, len(text)),
+    "without_round": lambda request, text: guard.without_round(text),
+}
+
+
+@pytest.mark.parametrize("language", ["python", "typescript", "html"])
+def test_the_guard_spends_the_budget_of_an_engine_whichever_function_it_calls(language: str) -> None:
+    late = []
+    for repeated in _REPEATED:
+        text = repeated * (10_000 // len(repeated))
+        for above, written in ((text, "a"), ("x = 1\n", text)):
+            request = Infill(above, "\n\n", language, "rest_of_line")
+            for name, ask in GUARD.items():
+                began = time.thread_time()
+                with spending(Budget(0.05)), suppress(OutOfTime):
+                    ask(request, written)
+                if time.thread_time() - began > BOUND:
+                    late.append((name, repeated, above == text, time.thread_time() - began))
+    assert not late
 
 
 def labels(count: int, begun: str, brace: str) -> str:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from tree_sitter import Tree
 
-from dg_lsp.budget import tried
+from dg_lsp.budget import bounded, tried
 from dg_lsp.guard.site import Site
 from dg_lsp.messages import PARTS, STRINGS
 from dg_lsp.reasons import Unreadable
@@ -236,6 +236,7 @@ def function_of_span(site: Site) -> LogicalLine | None:
     return function_over(site.language, site.before, start, len(site.before))
 
 
+@bounded
 def is_last_of_span(site: Site) -> bool:
     """Return whether nothing of the function around `site` is below its span; without one, whether nothing is."""
     rest, *below = site.after.splitlines(keepends=True) or [b""]

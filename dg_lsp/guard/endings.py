@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from dg_lsp.budget import bounded
 from dg_lsp.guard.baseline import begins_body
 from dg_lsp.guard.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.messages import LISTS, Infill
@@ -16,6 +17,8 @@ _WORDS = ("else", "elif", "except", "finally", "catch", "then", "do", "end", "fi
 _CONTINUES = re.compile(rf"[)\]}}.?]|(?:{'|'.join(_WORDS)})\b".encode())
 # The text before a brace that opens a value, such as an object, and no block.
 _VALUE = re.compile(rb"(?:[(\[{,:?]|[^=!<>]=|\breturn)\Z")
+# Brackets of its line that an ending leaves open at most.
+_MOST_LEFT = 32
 # Lists of types that the end of a line leaves open: `Map<String, List<`.
 _TYPES = re.compile(rb"(?:[\w$] ?<[^<>;(){}]*)+\Z")
 
@@ -40,8 +43,8 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         yield (closed_below(request, text) or "").removeprefix(text.rstrip())
     below, body = newline_of(request) + request.indent, language.placeholders["block"]
     opened = [at for at in reversed(state.opened) if at >= site.line]
-    own = sum(at >= len(site.before) for at in opened)
-    shuts = [(state.string + state.closing(opened[:n])).decode() for n in range(len(opened), own - 1, -1)]
+    least = max(sum(at >= len(site.before) for at in opened), len(opened) - _MOST_LEFT)
+    shuts = [(state.string + state.closing(opened[:n])).decode() for n in range(len(opened), least - 1, -1)]
     shut = shuts[0]
     if types := _TYPES.search(data, site.line):
         angles = ">" * (types[0].count(b"<") - types[0].count(b">"))
@@ -74,6 +77,7 @@ def endings(request: Infill, text: str) -> Iterator[str]:
     yield from (below + word for word in language.plain.closings)
 
 
+@bounded
 def hint(request: Infill) -> str:
     """Return what closes the line of the gap, if nothing after it does.
 
@@ -84,6 +88,7 @@ def hint(request: Infill) -> str:
     return site.closers.decode() if is_open else ""
 
 
+@bounded
 def leaves_open(site: Site, text: str) -> bool:
     """Return whether `text` leaves a bracket of its line open that no line below closes."""
     if site.rest.strip():
@@ -99,6 +104,7 @@ def is_followed(site: Site) -> bool:
     return any(token.kind not in NO_CODE for token in found)
 
 
+@bounded
 def opens_below(site: Site, text: str) -> bool:
     """Return whether the first line of `text`, with which its line ends, opens what lines below it close.
 
@@ -116,6 +122,7 @@ def opens_below(site: Site, text: str) -> bool:
     return site.kind not in LISTS and (headed or bool(unpaired(site.language, line).openers))
 
 
+@bounded
 def end_of_item(site: Site, text: str) -> int | None:
     """Return where the item that begins in the line of the gap ends in `text`, in characters; None if it may continue.
 
@@ -133,6 +140,7 @@ def end_of_item(site: Site, text: str) -> int | None:
     return len(data.decode("utf-8")) if ended else None
 
 
+@bounded
 def end_of_next(site: Site, text: str, shown: int) -> int | None:
     """Return where the item ends that begins below the first `shown` characters of `text`; None if it may continue.
 
@@ -167,6 +175,7 @@ def may_continue(line: str) -> bool:
     return any(word.startswith(bare) for word in _WORDS)
 
 
+@bounded
 def closed_below(request: Infill, text: str) -> str | None:
     """Return whole lines `text` with closers of the blocks that they and the line of the gap leave open.
 

@@ -97,6 +97,7 @@ def beginning(request: Infill, text: str) -> str:
     return text.rstrip()
 
 
+@bounded
 def ended(request: Infill, text: str) -> str:
     """Return `text` with the first ending that leaves it without faults, and with what parts it from the line below.
 

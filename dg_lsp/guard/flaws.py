@@ -15,6 +15,7 @@ from functools import cache
 
 from tree_sitter import Node
 
+from dg_lsp.budget import bounded
 from dg_lsp.guard.site import site_of
 from dg_lsp.messages import BODIES, Infill
 from dg_lsp.source.bodies import unwritten
@@ -59,12 +60,14 @@ class Signature:
         return len(self.parameters.difference(WORD.findall(body))) + calls_itself
 
 
+@bounded
 def flaws_of(request: Infill) -> Callable[[str], int]:
     """A function that counts the flaws of a body for the gap of `request`; 0 for gaps of other kinds."""
     signature = signature_of(request)
     code = request.kind in BODIES
     names = request.kind == "function_body" and request.language == "python"
 
+    @bounded
     @cache
     def flaws(body: str) -> int:
         unknown = undefined(request.prefix, body, request.suffix) if names else ()
@@ -116,6 +119,7 @@ def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
     return frozenset(s.get_name() for s in used) - known
 
 
+@bounded
 def missing_name(request: Infill) -> str:
     """The first name that a Python function uses after an empty line and nothing defines; empty if there is none.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
+from dg_lsp.budget import bounded
 from dg_lsp.guard.baseline import Text, searched
 from dg_lsp.guard.loose import loose_literal
 from dg_lsp.guard.site import Fault, Site, fault_at
@@ -83,6 +84,7 @@ def _statement(site: Site) -> int:
     return site.line if site.kind in BODIES else min(max(site.state.line, 0), site.line)
 
 
+@bounded
 def left_open(site: Site, fill: bytes) -> tuple[Fault, ...]:
     """Return a fault if `fill` closes or opens brackets, or begins a string or comment, for others to end.
 
@@ -132,6 +134,7 @@ def _are_closed(site: Site, outer: bytes, own: tuple[bytes, bytes]) -> bool:
     return without - closed >= len(left) - len(before)
 
 
+@bounded
 def is_in_header(site: Site, fill: bytes) -> bool:
     """Return whether `fill` leaves a round bracket open in front of a colon that ends the line: a header closes it."""
     pairs = zip(site.state.brackets, site.state.opened, strict=True)

@@ -71,6 +71,7 @@ class Break:
         return Break(point, end, line, self.closed and moved(self.closed), moved(self.statement), self.faults)
 
 
+@bounded
 def ended(request: Infill, text: str) -> Written:
     """Return the part of `text` in the gap's container, and whether that closes in it."""
     whole = fit.plain(request, text)
@@ -78,6 +79,7 @@ def ended(request: Infill, text: str) -> Written:
     return Written(kept, ended=bool(whole[len(kept) :].strip()))
 
 
+@bounded
 def without_round(text: str) -> str:
     """Return `text` up to where its last lines, at most _ROUND, repeat those before them, as of a looping network."""
     lines = text.splitlines(keepends=True)
@@ -94,12 +96,14 @@ def without_round(text: str) -> str:
     return text
 
 
+@bounded
 def goes_round(text: str) -> bool:
     """Return whether the last line of `text` ends with one piece with letters, numbers apart, three times running."""
     found = _THRICE.search(re.sub(r"\d+", "0", LINE_END.split(text)[-1])[-3 * _PIECE :])
     return found is not None and any(sign.isalpha() for sign in found[1])
 
 
+@bounded
 def first_sentence(text: str) -> str:
     """Return the first sentence of `text`, or its first paragraph if that ends before; empty if neither ends."""
     found = _SENTENCE.match(text)
@@ -175,6 +179,7 @@ def resume_point(site: Site, fill: bytes) -> int | None:
     return None if point is None or cut else min(point, len(fill))
 
 
+@bounded
 def sure_beginning(request: Infill, text: str, sure: int) -> str:
     """Return the longest beginning of `text` within its first `sure` characters that fits the gap, empty for under
     LEAST.
@@ -183,12 +188,11 @@ def sure_beginning(request: Infill, text: str, sure: int) -> str:
     adds no fault (law 5). Of `first.total(x) + y`, sure up to `+`, `first.total(x)` is left; sure up to the bracket
     before `x`, `first.total`.
     """
-    site, found = site_of(request), list[str]()
+    site = site_of(request)
     words = (word.end() for word in _WORD.finditer(text))
-    for end in words if site.is_prose else _ends(site.language, text):
-        if end <= sure and len("".join(text[:end].split())) >= LEAST:
-            found.append(text[:end])
-    return next((start for start in found[: -TRIES - 1 : -1] if _can_stand(request, start)), "")
+    ends = [end for end in (words if site.is_prose else _ends(site.language, text)) if end <= sure]
+    last = (text[:end] for end in ends[: -TRIES - 1 : -1])
+    return next((s for s in last if len("".join(s.split())) >= LEAST and _can_stand(request, s)), "")
 
 
 def _beginnings(language: Language, fill: str) -> Iterator[str]:
@@ -248,12 +252,13 @@ def _can_stand(request: Infill, text: str) -> bool:
 
 def _ends(language: Language, text: str) -> Iterator[int]:
     """Yield where code may end, as far as its own brackets and strings tell."""
-    data, depth = text.encode("utf-8", "replace"), 0
+    data, depth, at, end = text.encode("utf-8", "replace"), 0, 0, 0
     known = tokens(language, data, 0, len(data))
     for token, following in zip(known, [*known[1:], None], strict=False):
         depth += (token.kind == "open") - (token.kind == "close" and depth > 0)
         if depth == 0 and _ends_here(data, token, following):
-            yield len(data[: token.end].decode("utf-8"))
+            end, at = end + len(data[at : token.end].decode("utf-8")), token.end
+            yield end
 
 
 def _ends_here(data: bytes, token: Token, following: Token | None) -> bool:

@@ -387,9 +387,8 @@ def template_at(data: bytes, opened: Sequence[int]) -> int:
     return next((at for at in opened if data[at] not in b"([{"), len(data))
 
 
-def depth(data: bytes, at: int, opened: Sequence[int]) -> int:
-    """Return the indentation of the line of `at`; in a template of `opened` at least that of the template's line."""
-    template = template_at(data, opened)
+def depth(data: bytes, at: int, template: int) -> int:
+    """Return the indentation of the line of `at`; in the template at `template`, at least that of the line there."""
     return max(lexer.indentation(data, at), lexer.indentation(data, template) if template < at else 0)
 
 
@@ -430,7 +429,8 @@ def is_left_open(language: Language, data: bytes, offset: int, state: State, fir
     # What closes brackets of lines above leaves those within them open.
     if rest.closers and rest.outer:
         return True
-    opened = [(at, depth(data, at, state.opened)) for at, _ in reversed(own[: rest.outer])]
+    template = template_at(data, state.opened)
+    opened = [(at, depth(data, at, template)) for at, _ in reversed(own[: rest.outer])]
     return bool(opened and unclosed(language, data, opened, next_line(language, data, eol)))
 
 

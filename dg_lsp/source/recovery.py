@@ -70,7 +70,9 @@ def is_endless(data: bytes, end: str = ";") -> bool:
     ):
         return False
     apart = _APART_OR_DIRECTIVE if b"#" in data else _APART
-    code = apart.sub(b" ", data).translate(same)
+    # Each comment that is never closed would be looked at up to the end of the text.
+    last = data.rfind(b"*/") + 1
+    code = apart.sub(b" ", data[:last] + data[last:].replace(b"/*", b"/ ")).translate(same)
     long = (part for part in code.split(b";") if len(part) > _STATEMENT_TOKENS)
     return any(count_tokens(part) > _STATEMENT_TOKENS for part in long)
 

@@ -21,6 +21,7 @@ from dg_lsp.source.brackets import (
     next_line,
     read,
     state_at,
+    template_at,
     unclosed,
     unpaired,
 )
@@ -105,8 +106,9 @@ class MissingTokens:
             text += self.parts(at) if at != self.opened[0] else b""
             text += PAIRS.get(data[at : at + 1]) or quotes_at(self.language, data, at).close
             ended = head is not None
-        left = [at for at in self.opened if at not in brackets]
-        listed = bool(left) and self._is_list(left[0])
+        closed = frozenset(brackets)
+        left = next((at for at in self.opened if at not in closed), None)
+        listed = left is not None and self._is_list(left)
         return text + (b"," if listed and end else b"" if ended or listed else end)
 
     def parts(self, at: int) -> bytes:
@@ -129,8 +131,9 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
     # A header's brace is closed as deep as the header.
     depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
     # Looked up where it is known, since a line may be long and hold all the brackets.
+    template = template_at(data, state.opened)
     opened = [
-        (at, depths[at] if at in depths else depth(data, at, state.opened)) for at in reversed(state.opened)
+        (at, depths[at] if at in depths else depth(data, at, template)) for at in reversed(state.opened)
     ]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
     heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
@@ -144,7 +147,7 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
         before=data[state.line : state.begins if state.comment else offset].lstrip(),
         rest=line.after.strip(),
         eol=line.end,
-        deeper=columns > depth(data, min(state.line, offset), state.opened),
+        deeper=columns > depth(data, min(state.line, offset), template),
         heads=heads,
         opened=tuple(at for at, _ in opened),
         unclosed=unclosed(language, data, opened, (columns, below)),
