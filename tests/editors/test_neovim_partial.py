@@ -35,6 +35,10 @@ def begin(editor: Editor, language: str, text: str) -> None:
     editor.wait(
         lambda: ghost(editor) == text[1:].expandtabs(8), f"not {text[1:]!r} but {ghost(editor)!r} is shown"
     )
+    # A key before the screen is drawn is not meant for the ghost text.
+    editor.wait(
+        lambda: editor.rpc.exec_lua("return require('dg_lsp.suggestion').visible()"), "it is not drawn"
+    )
 
 
 def ghost(editor: Editor) -> str:
