@@ -8,6 +8,8 @@
     python -m benchmarks.denoiser report GGUF held.safetensors texts.safetensors OUT/adapter-400.safetensors
     python -m benchmarks.denoiser spans GGUF held.safetensors OUT/adapter-400.safetensors --holes 2
     python -m benchmarks.denoiser lines GGUF single.jsonl OUT/adapter-400.safetensors
+    python -m benchmarks.denoiser repair GGUF held.safetensors OUT/adapter-400.safetensors
+    python -m benchmarks.denoiser rewrite GGUF tests/edits/next_edit_model OUT/adapter-400.safetensors
 
 ADAPTERS are those of an earlier training, such as adapter-3000.safetensors in this folder. GGUF is a Qwen2 with
 tokens for filling in the middle, such as that of coder-0.5b. `train` continues what is in OUT,
@@ -20,6 +22,7 @@ import json
 import random
 import time
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +32,12 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
 from benchmarks import parser_of
-from benchmarks.denoiser import cuts, drafts, spans
+from benchmarks.denoiser import changes, cuts, drafts, spans
 from benchmarks.denoiser.network import MASK, CanvasLora
 from benchmarks.denoiser.training import Plan, Training, put, train
+from benchmarks.next_edit import read_scenarios
 from dg_lsp.bench.humaneval import Limits, execute, read_tasks
+from dg_lsp.model.checkpoint import load_checkpoint
 from dg_lsp.model.networks.causal import read_tokenizer
 from dg_lsp.model.networks.gguf_causal import read_in_full
 from dg_lsp.model.networks.gguf_file import read_gguf
@@ -145,8 +150,9 @@ def report_lines(given: argparse.Namespace) -> None:
         prompt = marks.prompt(
             *(tokenizer.encode(text, add_special_tokens=False).ids for text in (above, below))
         )
+        read = spans.read_prompt(network, prompt)
         texts = {
-            "canvas": spans.denoise(network, prompt, [MASK] * given.width, "causal", marks.end),
+            "canvas": spans.denoise(network, read, [MASK] * given.width, "causal", marks.end),
             "left to right": spans.from_left_to_right(network, prompt, marks.end, given.width),
         }
         for way, tokens in texts.items():
@@ -157,6 +163,45 @@ def report_lines(given: argparse.Namespace) -> None:
     for way, found in passed.items():
         share = [round(number, 3) for number in drafts.interval(found)]
         print(json.dumps({"of": way, "tasks": len(found), "passed": share}), flush=True)
+
+
+def report_repairs(given: argparse.Namespace) -> None:
+    """Print how many texts with one broken place become sound, and how many their truth: a line for each way."""
+    tokenizer, network, marks = _adapted(given)
+    model = load_checkpoint("embedded", "cpu")
+    python = [one for one in cuts.load_files(given.gaps) if one.language == "python"]
+    found = dict[str, list[tuple[str | None, str]]]()
+    for case in islice(changes.broken_texts(python, tokenizer, random.Random(given.seed)), given.count):
+        for way, text in changes.ways_to_repair(network, case, tokenizer, marks, model).items():
+            found.setdefault(way, []).append((text, case.truth))
+    for way, texts in found.items():
+        sound, right = (
+            [[float(one)] for one in some]
+            for some in ([text is not None for text, _ in texts], [text == truth for text, truth in texts])
+        )
+        _say_shares(way, sound=sound, right=right)
+
+
+def report_rewriting(given: argparse.Namespace) -> None:
+    """Print how many old lines become the wanted ones: a line of JSON for each way."""
+    tokenizer, network, marks = _adapted(given)
+    right, kept = dict[str, list[list[float]]](), dict[str, list[list[float]]]()
+    for case in islice(changes.old_texts(read_scenarios(given.gaps)), given.count):
+        if not 2 <= len(tokenizer.encode(case.old, add_special_tokens=False).ids) <= changes.MOST:
+            continue
+        for way, text in changes.ways_to_rewrite(network, case, tokenizer, marks).items():
+            right.setdefault(way, []).append([float(text == case.new)])
+            kept.setdefault(way, []).append([float(text == case.old)])
+    for way in right:
+        _say_shares(way, right=right[way], unchanged=kept[way])
+
+
+def _say_shares(way: str, **shares: list[list[float]]) -> None:
+    """Print the shares of `way` with their intervals."""
+    rounded = {
+        name: [round(number, 3) for number in drafts.interval(found)] for name, found in shares.items()
+    }
+    print(json.dumps({"of": way, "places": len(next(iter(shares.values()))), **rounded}), flush=True)
 
 
 def _say(name: str, found: drafts.Found, lines: Sequence[bool]) -> None:
@@ -183,11 +228,13 @@ def _parser() -> argparse.ArgumentParser:
         ("report", report),
         ("spans", report_spans),
         ("lines", report_lines),
+        ("repair", report_repairs),
+        ("rewrite", report_rewriting),
     ):
         made[name] = commands.add_parser(name, help=run.__doc__)
         made[name].set_defaults(run=run)
         made[name].add_argument("network", type=Path, help="a GGUF file")
-        made[name].add_argument("gaps", type=Path, help="gaps, as `cut` writes them, or tasks")
+        made[name].add_argument("gaps", type=Path, help="gaps, as `cut` writes them, tasks, or scenarios")
     made["cut"].add_argument(
         "--from", dest="folders", type=Path, action="append", metavar="DIR", required=True
     )
@@ -212,6 +259,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     made["spans"].add_argument("--count", type=int, default=60, help="places")
     made["spans"].add_argument("--seed", type=int, default=0)
+    for name in ("repair", "rewrite"):
+        made[name].add_argument("adapter", type=Path)
+        made[name].add_argument("--count", type=int, default=60, help="places")
+        made[name].add_argument("--seed", type=int, default=0)
     made["lines"].add_argument("adapter", type=Path)
     made["lines"].add_argument("--count", type=int, default=100, help="tasks")
     made["lines"].add_argument("--width", type=int, default=32, help="rows of a canvas")

@@ -38,6 +38,19 @@ class Marks:
         return prompt[1:at], prompt[at + 1 : -1]
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The tokens of a prompt, as the frozen network has read them."""
+
+    tokens: tuple[int, ...]
+    read: Read
+
+
+def read_prompt(network: CanvasLora, tokens: Sequence[int]) -> Prompt:
+    """Return the prompt of `tokens`, read."""
+    return Prompt(tuple(tokens), network.read(torch.tensor([tokens])))
+
+
 def text_of(gap: Gap) -> tuple[int, ...]:
     """Return the text of `gap` without the token that ends it."""
     return gap.text[: len(gap.text) - gap.whole]
@@ -61,7 +74,7 @@ def spans_of(gap: Gap, count: int, chance: random.Random) -> list[range] | None:
 
 @torch.no_grad()
 def denoise(
-    network: CanvasLora, prompt: Sequence[int], canvas: Sequence[int], first: str, end: int | None = None
+    network: CanvasLora, prompt: Prompt, canvas: Sequence[int], first: str, end: int | None = None
 ) -> list[int]:
     """Return `canvas`, tokens or MASK after `prompt`, with a token for each mask: the surest one a look.
 
@@ -69,15 +82,14 @@ def denoise(
     adapted rows, or both, by the sum of their log chances. end: the token that ends a text of unknown length; the text
     ends before the first row that gives it, once no row before that is masked.
     """
-    text, known = list(canvas), 0
-    read = network.read(torch.tensor([prompt]))
+    text, known, read = list(canvas), 0, prompt.read
     while MASK in text:
         at = text.index(MASK)
         if at > known:
             read, known = network.read(torch.tensor([text[known:at]]), read), at
         places = [place for place in range(at, len(text)) if text[place] == MASK]
-        last = text[at - 1] if at else prompt[-1]
-        chances = _chances(network, read, (len(prompt) + at, last), text[at:], first=first, end=end)
+        last = text[at - 1] if at else prompt.tokens[-1]
+        chances = _chances(network, read, (len(prompt.tokens) + at, last), text[at:], first=first, end=end)
         best, tokens = chances[[place - at for place in places]].max(1)
         given = tokens.tolist()
         stop = given.index(end) if end in given else len(places)
@@ -118,7 +130,7 @@ def on_canvas(network: CanvasLora, gap: Gap, spans: Sequence[range], first: str)
     """Return the tokens of each of `spans` of the text of `gap`, filled on one canvas."""
     text = text_of(gap)
     masked = [MASK if any(place in span for span in spans) else token for place, token in enumerate(text)]
-    filled = denoise(network, gap.prompt, masked, first)
+    filled = denoise(network, read_prompt(network, gap.prompt), masked, first)
     return [filled[span.start : span.stop] for span in spans]
 
 

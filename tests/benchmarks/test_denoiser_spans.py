@@ -44,7 +44,7 @@ def test_prompt_is_taken_apart_as_it_was_made() -> None:
 def test_known_tokens_of_a_canvas_stay_and_no_mask_is_left(first: str) -> None:
     network, prompt = changed(tiny()), gaps(1)[0].prompt
     canvas = [MASK, 9, MASK, MASK, 11, MASK]
-    text = spans.denoise(network, prompt, canvas, first)
+    text = spans.denoise(network, spans.read_prompt(network, prompt), canvas, first)
     assert [text[1], text[4]] == [9, 11] and all(token >= 0 for token in text) and len(text) == 6
 
 
@@ -53,7 +53,10 @@ def test_token_after_known_ones_is_that_of_the_frozen_network_whatever_the_adapt
     truth = greedy(network, prompt, 6)
     for known in range(len(truth)):
         canvas = [*truth[:known], MASK]
-        assert spans.denoise(network, prompt, canvas, "causal")[: known + 1] == truth[: known + 1]
+        assert (
+            spans.denoise(network, spans.read_prompt(network, prompt), canvas, "causal")[: known + 1]
+            == truth[: known + 1]
+        )
 
 
 def test_each_hole_is_written_between_what_is_known_and_written() -> None:
@@ -91,5 +94,9 @@ def test_text_of_unknown_length_ends_before_the_first_row_that_gives_its_end(mon
         return found
 
     monkeypatch.setattr(spans, "_chances", chances)
-    assert spans.denoise(network, prompt, [MASK] * 8, "causal", END) == [20, 21, 22]
-    assert len(spans.denoise(network, prompt, [MASK] * 8, "causal")) == 8
+    assert spans.denoise(network, spans.read_prompt(network, prompt), [MASK] * 8, "causal", END) == [
+        20,
+        21,
+        22,
+    ]
+    assert len(spans.denoise(network, spans.read_prompt(network, prompt), [MASK] * 8, "causal")) == 8
