@@ -12,11 +12,12 @@ from hypothesis import settings
 
 from tests.processes import own_runtime
 
+# Set before torch is imported anywhere, also by the conftest.py of a folder, and inherited by the processes that tests
+# start; two test runs on a small machine then do not fight for cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 def pytest_configure() -> None:
-    # Set before torch is imported anywhere, and inherited by the processes that tests start; two test runs on a
-    # small machine then do not fight for cores.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     # A shell that starts the tests in the background lets them ignore interrupts, and what they start inherits that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -15,6 +15,7 @@ from dg_lsp.context.index import Index
 from dg_lsp.filling.fill import finish
 from dg_lsp.gaps.find import find_function, find_gap, find_gaps, find_named
 from dg_lsp.gaps.gap import Edit, Gap
+from dg_lsp.gaps.words import endings
 from dg_lsp.guard.baseline import complaint, not_compiled
 from dg_lsp.guard.harm import harm_of
 from dg_lsp.messages import Fill, Infill
@@ -242,6 +243,25 @@ def test_the_guard_spends_the_budget_of_an_engine_whichever_function_it_calls(la
                 if time.thread_time() - began > BOUND:
                     late.append((name, repeated, above == text, time.thread_time() - began))
     assert not late
+
+
+@pytest.mark.parametrize("language", ["c", "lua", "rust", "shell"])
+def test_words_in_sight_are_looked_for_within_a_budget_whatever_is_never_closed(language: str) -> None:
+    for opened in ("/* ", "--[==[ ", 'r#"', "<<A "):
+        text = f"{opened * (30_000 // len(opened))}zz"
+        document = Document("file:///w/a", language, 1, text.encode())
+        began = time.thread_time()
+        with spending(Budget(0.05)), suppress(OutOfTime):
+            endings(load_language(language), document, len(text), [])
+        assert time.thread_time() - began < BOUND / 2
+
+
+def test_thousands_of_bodies_are_found_within_a_budget() -> None:
+    document = Document("file:///w/a.ts", "typescript", 1, b"function f() {}\n" * 2_000)
+    began = time.thread_time()
+    with spending(Budget(0.25)), suppress(OutOfTime):
+        find_gaps(document, 0, len(document.data))
+    assert time.thread_time() - began < BOUND
 
 
 def labels(count: int, begun: str, brace: str) -> str:

@@ -179,10 +179,12 @@ def old_texts(scenarios: Sequence[Scenario]) -> Iterator[Old]:
 
 
 def _with(text: str, line: int, old: Sequence[str], new: Sequence[str]) -> str:
-    """Return `text` with the lines `old` become `new`, at `line` or, if that is 0, at their first place."""
+    """Return `text` with the lines `old` become `new`, at `line` or else at their first place; without them, `text`."""
     lines = text.split("\n")
-    places = range(len(lines)) if line == 0 else [line - 1]
-    at = next(place for place in places if lines[place : place + len(old)] == list(old))
+    places = [line - 1, *range(len(lines))]
+    at = next((place for place in places if lines[place : place + len(old)] == list(old)), None)
+    if at is None:
+        return text
     return "\n".join([*lines[:at], *new, *lines[at + len(old) :]])
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dg_lsp.budget import check
 from dg_lsp.gaps.gap import Gap
 from dg_lsp.source.analysis import Analysis
 from dg_lsp.source.bodies import KIND_OF, MARKER, Body
@@ -31,8 +32,10 @@ def body_gap(analysis: Analysis, body: Body) -> Gap:
     """The gap of a `body` in the document; of an empty one the blank line at the cursor, if it is on one."""
     data = analysis.data
     base, newline = leading(data, body.header.define).decode(), newline_at(data, body.header.define)
-    step = step_near(analysis.language, analysis.document.data, body.header.define)
-    indent = base + step if body.indent is None else body.indent.decode()
+    if body.indent is None:
+        indent = base + step_near(analysis.language, analysis.document.data, body.header.define)
+    else:
+        indent = body.indent.decode()
     # A brace that closes it on the same line goes to a line of its own.
     shut = body.stop > body.closes and body.closes <= line_end(data, body.end)
     # Leave out the comments of a stub.
@@ -159,6 +162,7 @@ def step_near(language: Language, data: bytes, at: int) -> str:
 
     Where none has a line, the smallest indentation of all; in a file without any that of the language.
     """
+    check()
     near = slice(max(at - NEAR, 0), at + NEAR)
     opened = _OPENED.get(language.style, _OPENED["brace"]).finditer(data, near.start, near.stop)
     if steps := Counter(match[2] for match in opened):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from dg_lsp.budget import bounded
+from dg_lsp.budget import bounded, check
 from dg_lsp.source.document import Document
 from dg_lsp.source.language import Language
 from dg_lsp.source.lexer import closed_string, comment_patterns
@@ -64,11 +64,17 @@ def _names(language: Language, half: bytes, text: bytes) -> Iterator[tuple[int, 
     for match in re.finditer(
         b"%s|(?<!%s)(%s%s*)" % (_skipped(language), _PART, re.escape(half), _PART), text, re.DOTALL
     ):
+        check()
         if match[1] is not None:
             yield match.start(), match[1]
 
 
 @lru_cache
 def _skipped(language: Language) -> bytes:
-    """A pattern of the comments and strings of `language`."""
-    return b"|".join((*comment_patterns(language), *map(closed_string, language.strings)))
+    """A pattern of the comments and strings of `language`, and of what begins one, which is empty.
+
+    What is never closed is looked for up to the end of the text, so that the time is looked at for each beginning.
+    """
+    begins = (*(begin for begin, _ in language.block_comments), *(quotes.open for quotes in language.strings))
+    skipped = (*comment_patterns(language), *map(closed_string, language.strings))
+    return b"|".join((*skipped, b"(?=%s)" % b"|".join(re.escape(begin) for begin in begins if begin)))

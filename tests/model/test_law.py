@@ -1,5 +1,6 @@
 """Laws 1 and 2: our loop against `model.generate` itself, token for token, on tiny random networks."""
 
+import os
 import random
 from typing import Any
 
@@ -28,6 +29,11 @@ def four_bits(seed: int, _: torch.dtype) -> Any:
 
 
 KINDS = [(tiny_network, torch.float32), (tiny_network, torch.bfloat16), (four_bits, torch.bfloat16)]
+
+
+def test_tests_compute_with_the_threads_that_the_environment_says() -> None:
+    # More of them, on cores that are busy, take several times as long; a folder's conftest.py may import torch first.
+    assert torch.get_num_threads() == int(os.environ["OMP_NUM_THREADS"])
 
 
 @pytest.mark.parametrize(("made", "dtype"), KINDS, ids=["fp32", "bf16", "four bits"])
