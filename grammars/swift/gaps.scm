@@ -1,8 +1,12 @@
-; Parsed, and refused by the compiler: statements of a file that is no script, and a case outside of a switch.
+; Parsed, and refused by the compiler: statements of a file that is no script, what leaves a loop outside of one, and a
+; case outside of a switch.
 [(function_declaration) (class_declaration) (protocol_declaration)] @wall
 (source_file [(assignment) (await_expression) (call_expression) (control_transfer_statement) (do_statement)
   (for_statement) (guard_statement) (if_statement) (integer_literal) (line_string_literal) (navigation_expression)
   (repeat_while_statement) (simple_identifier) (switch_statement) (try_expression) (while_statement)] @misplaced)
+(lambda_literal) @wall
+[(for_statement) (while_statement) (repeat_while_statement) (switch_statement)] @room.loop
+((control_transfer_statement) @misplaced.loop (#match? @misplaced.loop "^(break|continue)$"))
 ((statement_label) @refuse (#match? @refuse "^(case|default)"))
 ; A word of the language in the place of a value, a statement that is called, a half of a path, and an element that is none.
 ([(statements (simple_identifier) @refuse) (value_argument value: (simple_identifier) @refuse)

@@ -259,6 +259,12 @@ CASES = {
         "def f\n  a(|)\nend\n",
         ("else", "end", "redo", "when 1", "rescue"),
     ),
+    "swift, no loop": ("swift", "func f() {\n    a()\n    |\n    b()\n}\n", ("break", "continue")),
+    "swift, a closure in a loop": (
+        "swift",
+        "func f() {\n    for a in b {\n        a.each { c in\n            |\n        }\n    }\n}\n",
+        ("break", "continue"),
+    ),
     "lua, no loop": ("lua", "local function f()\n  a()\n  |\n  b()\nend\n", ("break",)),
     "lua, in a table": ("lua", "local a = {\n  b = 1,\n  |\n}\n", ("return", "break", "else", "end")),
     "lua, a sign that no name holds": ("lua", "local a = |\n", ("$x", "false`b", "a!")),
@@ -482,6 +488,26 @@ CASES = {
     ),
 }
 RIGHT = {
+    "swift, in loops": (
+        "swift",
+        "func f() {\n    for a in b {\n        |\n    }\n}\n",
+        ("break", "continue"),
+    ),
+    "swift, in a condition of a loop": (
+        "swift",
+        "func f() {\n    while a {\n        if b {\n            |\n        }\n    }\n}\n",
+        ("break", "continue"),
+    ),
+    "swift, in a switch": (
+        "swift",
+        "func f() {\n    switch a {\n    case 1:\n        |\n    }\n}\n",
+        ("break",),
+    ),
+    "swift, a labelled block": (
+        "swift",
+        "func f() {\n    a: do {\n        g()\n        |\n    }\n}\n",
+        ("break a",),
+    ),
     "javascript, a value that is assigned": (
         "javascript",
         "function f() {\n  return !a && b|\n}\n",
