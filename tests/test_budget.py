@@ -256,6 +256,15 @@ def test_words_in_sight_are_looked_for_within_a_budget_whatever_is_never_closed(
         assert time.thread_time() - began < BOUND / 2
 
 
+def test_an_edit_of_thousands_of_nested_labels_is_checked_within_a_budget() -> None:
+    text = "a: " * 10_000
+    document = Document("file:///w/a.ts", "typescript", 1, f"{text}\n\n".encode())
+    gap, began = Gap(len(text), len(text), "rest_of_line", ""), time.thread_time()
+    with spending(Budget(0.25)), suppress(OutOfTime):
+        assert finish(document, gap, Fill("f(a, b)")).edit is None
+    assert time.thread_time() - began < BOUND / 2
+
+
 def test_thousands_of_bodies_are_found_within_a_budget() -> None:
     document = Document("file:///w/a.ts", "typescript", 1, b"function f() {}\n" * 2_000)
     began = time.thread_time()

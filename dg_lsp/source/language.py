@@ -178,7 +178,12 @@ class Language:
     def changed(
         self, tree: Tree, data: bytes, span: tuple[int, int], text: bytes, new: Tree
     ) -> tuple[int, int]:
-        """Return the span of `new` with `text` and all that is read otherwise than in `tree`, that of `data`."""
+        """Return the span of `new` with `text` and all that is read otherwise than in `tree`, that of `data`.
+
+        Raises:
+            Unreadable: the text is nested so deep there that the comparison would take seconds.
+        """
+        _check_nesting(new, span[0])
         _, moved = self._edited(tree, data, span, text)
         ranges = moved.changed_ranges(new)
         start, end = span[0], span[0] + len(text)
@@ -387,6 +392,15 @@ def check_shape(root: Node) -> None:
     if root.has_error and root.descendant_count > _MOST_IN_ERROR:
         errors = [root, *root.children] if root.child_count <= _MOST_IN_ERROR else [root]
         if any(node.is_error and node.child_count > _MOST_IN_ERROR for node in errors):
+            raise Unreadable
+
+
+def _check_nesting(tree: Tree, at: int) -> None:
+    """Raise Unreadable where over _DEEPEST nodes are around the byte `at`: comparing trees is quadratic in them."""
+    cursor, depth = tree.walk(), 0
+    while cursor.goto_first_child_for_byte(at) is not None:
+        depth += 1
+        if depth > _DEEPEST:
             raise Unreadable
 
 
