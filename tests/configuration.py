@@ -31,7 +31,8 @@ lowered them; what it tries beyond that is named in a message. So set what prote
 initialization options, or in the user settings of VS Code.
 
 A value that cannot be used is named in a message, and the value below it applies. Editors write names in camel case
-(`prefixBytes`); snake case is taken, too. A variable `DG_LSP_...` that is not a setting has no effect, and a line on stderr,
+(`prefixBytes`); snake case is taken, too. A list is one text with commas in the environment and on the command line
+(`DG_LSP_EXCLUDE='*.sql,data/'`), and a list in an editor (`["*.sql", "data/"]`). A variable `DG_LSP_...` that is not a setting has no effect, and a line on stderr,
 which is the server's log in an editor, names the nearest setting.
 
 | setting | default | environment variable | editor setting | command line |

@@ -98,7 +98,7 @@ def repaired(case: Broken, tokenizer: Tokenizer, fill: Callable[..., list[list[i
 
 @dataclass(frozen=True, slots=True)
 class _WithTokenizer:
-    """What `free` needs of a checkpoint."""
+    """The part of a checkpoint that `free` needs."""
 
     tokenizer: Any
 
