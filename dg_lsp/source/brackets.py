@@ -387,9 +387,11 @@ def template_at(data: bytes, opened: Sequence[int]) -> int:
     return next((at for at in opened if data[at] not in b"([{"), len(data))
 
 
-def depth(data: bytes, at: int, template: int) -> int:
-    """Return the indentation of the line of `at`; in the template at `template`, at least that of the line there."""
-    return max(lexer.indentation(data, at), lexer.indentation(data, template) if template < at else 0)
+def depths(data: bytes, places: Iterable[int], opened: Sequence[int]) -> list[int]:
+    """Return the indentation of the line of each of `places`; in a template of `opened` at least that of its line."""
+    template = template_at(data, opened)
+    least = lexer.indentation(data, template) if template < len(data) else 0
+    return [max(lexer.indentation(data, at), least if template < at else 0) for at in places]
 
 
 def unclosed(
@@ -429,8 +431,8 @@ def is_left_open(language: Language, data: bytes, offset: int, state: State, fir
     # What closes brackets of lines above leaves those within them open.
     if rest.closers and rest.outer:
         return True
-    template = template_at(data, state.opened)
-    opened = [(at, depth(data, at, template)) for at, _ in reversed(own[: rest.outer])]
+    left = [at for at, _ in reversed(own[: rest.outer])]
+    opened = list(zip(left, depths(data, left, state.opened), strict=True))
     return bool(opened and unclosed(language, data, opened, next_line(language, data, eol)))
 
 

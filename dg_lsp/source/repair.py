@@ -17,11 +17,10 @@ from dg_lsp.source.brackets import (
     PAIRS,
     State,
     dangles,
-    depth,
+    depths,
     next_line,
     read,
     state_at,
-    template_at,
     unclosed,
     unpaired,
 )
@@ -129,12 +128,11 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
     line = line_at(data, offset)
     known = {o.at: o for o in read(language, data, state.start, offset).stack}
     # A header's brace is closed as deep as the header.
-    depths = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
+    found = {at: o.width if o.bracket == b"{" else o.columns for at, o in known.items()}
     # Looked up where it is known, since a line may be long and hold all the brackets.
-    template = template_at(data, state.opened)
-    opened = [
-        (at, depths[at] if at in depths else depth(data, at, template)) for at in reversed(state.opened)
-    ]
+    if unknown := [at for at in state.opened if at not in found]:
+        found |= zip(unknown, depths(data, unknown, state.opened), strict=True)
+    opened = [(at, found[at]) for at in reversed(state.opened)]
     braces = [o for o in known.values() if o.bracket == b"{" and language.style == "brace"]
     heads = {o.at: head for o in braces if (head := head_of(language, data, o.line, o.at))}
     columns, below = next_line(language, data, line.end)
@@ -147,7 +145,7 @@ def missing_tokens_at(language: Language, data: bytes, offset: int, state: State
         before=data[state.line : state.begins if state.comment else offset].lstrip(),
         rest=line.after.strip(),
         eol=line.end,
-        deeper=columns > depth(data, min(state.line, offset), template),
+        deeper=columns > depths(data, [min(state.line, offset)], state.opened)[0],
         heads=heads,
         opened=tuple(at for at, _ in opened),
         unclosed=unclosed(language, data, opened, (columns, below)),
