@@ -1231,6 +1231,22 @@ MUTANTS = (
     ),
     Mutant(
         11,
+        "a search for words in sight never looks at the time",
+        "dg_lsp/gaps/words.py",
+        "        check()\n",
+        "",
+        "tests/test_budget.py::test_words_in_sight_are_looked_for_within_a_budget_whatever_is_never_closed",
+    ),
+    Mutant(
+        11,
+        "deeply nested trees are compared",
+        "dg_lsp/source/language.py",
+        "        _check_nesting(new, span[0])\n",
+        "",
+        "tests/test_budget.py::test_an_edit_of_thousands_of_nested_labels_is_checked_within_a_budget",
+    ),
+    Mutant(
+        11,
         "each parse keeps its text for ever",
         "dg_lsp/source/recovery.py",
         "        return chunk",
