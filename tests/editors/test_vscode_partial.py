@@ -98,6 +98,19 @@ def test_the_closers_are_a_part_of_the_last_change_and_come_once(code: VSCode) -
     code.until("s.rows[1] === 'total = sorted'")
 
 
+def test_keys_right_after_the_end_of_ghost_text_are_written_before_the_closers(code: VSCode) -> None:
+    for _ in range(4):
+        begin(code, "python", 'total = sorted(hits, key=f("a"))[:first]')
+        for _ in range(5):
+            code.press(KEYS["word"], wait=100)
+        code.ghost('hits, key=f("a"))[:first]')
+        code.press("Escape", wait=0)
+        code.type("xyz")
+        code.until(
+            "s.rows[1].trimEnd().startsWith('total = sorted(xyz') && s.rows[1].trimEnd().endsWith(')')"
+        )
+
+
 def test_a_closer_that_is_typed_is_not_put_there_again(code: VSCode) -> None:
     begin(code, "python", 'total = sorted(hits, key=f("a"))[:first]')
     for _ in range(5):

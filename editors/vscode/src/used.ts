@@ -7,6 +7,7 @@ import {
   type Position,
   Range,
   Selection,
+  SnippetString,
   type TextDocument,
   type TextDocumentChangeEvent,
   type TextDocumentContentChangeEvent,
@@ -167,10 +168,15 @@ export class Used implements Disposable {
         const { position, closers } = late;
         const at = editor.selection.active.isEqual(position);
         const stops = { undoStopBefore: false, undoStopAfter: false };
-        const done = await editor.edit((edit) => {
-          edit.insert(position, closers);
-        }, stops);
-        if (done && at) editor.selection = new Selection(position, position);
+        // A plain edit moves a cursor at its place after the closers, and a key may come before it is moved back. A snippet
+        // does not, but indents further lines.
+        const inLine = at && editor === window.activeTextEditor && !closers.includes("\n");
+        const done = inLine
+          ? await editor.insertSnippet(new SnippetString("$0").appendText(closers), position, stops)
+          : await editor.edit((edit) => {
+              edit.insert(position, closers);
+            }, stops);
+        if (done && at && !inLine) editor.selection = new Selection(position, position);
         if (done) return;
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
       }
