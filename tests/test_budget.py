@@ -1,6 +1,7 @@
 """Law 11: texts that the third-party parser never ends with, or takes minutes for, cost no more than a budget."""
 
 import asyncio
+import inspect
 import threading
 import time
 from contextlib import suppress
@@ -227,6 +228,15 @@ GUARD = {
     "sure_beginning": lambda request, text: guard.sure_beginning(request, text, len(text)),
     "without_round": lambda request, text: guard.without_round(text),
 }
+
+
+def test_each_function_of_the_guard_that_reads_the_text_of_a_request_is_tried() -> None:
+    faces = {name: getattr(guard, name) for name in guard.__all__ if inspect.isroutine(getattr(guard, name))}
+    reads = {
+        name for name, face in faces.items() if {"site", "request"} & {*inspect.signature(face).parameters}
+    }
+    # They name line ends, and wrap a request.
+    assert reads - {"newline_of", "site_of"} <= {*GUARD}
 
 
 @pytest.mark.parametrize("language", ["python", "typescript", "html"])

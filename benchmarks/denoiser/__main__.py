@@ -134,9 +134,7 @@ def report_spans(given: argparse.Namespace) -> None:
         if len(right[ways[0]]) == given.count:
             break
     for way in ways:
-        shares = {"right": drafts.interval(right[way]), "sound": drafts.interval(sound[way])}
-        rounded = {name: [round(number, 3) for number in share] for name, share in shares.items()}
-        print(json.dumps({"of": way, "holes": given.holes, "places": len(right[way]), **rounded}), flush=True)
+        _say_shares(way, right=right[way], sound=sound[way])
 
 
 def report_lines(given: argparse.Namespace) -> None:
@@ -161,8 +159,7 @@ def report_lines(given: argparse.Namespace) -> None:
             passed[way].append([float(outcome == "passed")])
         passed["either"].append(max(passed[way][-1] for way in texts))
     for way, found in passed.items():
-        share = [round(number, 3) for number in drafts.interval(found)]
-        print(json.dumps({"of": way, "tasks": len(found), "passed": share}), flush=True)
+        _say_shares(way, passed=found)
 
 
 def report_repairs(given: argparse.Namespace) -> None:

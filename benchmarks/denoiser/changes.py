@@ -18,7 +18,7 @@ from benchmarks.denoiser.cuts import ABOVE, BELOW, Cut
 from benchmarks.denoiser.drafts import write
 from benchmarks.denoiser.network import MASK, CanvasLora
 from benchmarks.denoiser.spans import Marks, Prompt, denoise, from_left_to_right, read_prompt, text_of
-from benchmarks.next_edit import Scenario
+from benchmarks.next_edit import Player, Scenario
 from dg_lsp.guard import find_break
 from dg_lsp.messages import Fill, Infill, Kind
 from dg_lsp.model.batch import CheckedRow
@@ -84,11 +84,10 @@ def repaired(case: Broken, tokenizer: Tokenizer, fill: Callable[..., list[list[i
 
     fill: gets the tokens before the span, its length and the tokens after it, and returns texts.
     """
-    damage, text = find_break(case.request, case.text), case.text
+    damage = find_break(case.request, case.text)
+    assert damage is not None, "the text is broken"
     for width in range(ROUNDS[case.request.effort]):
-        if damage is None:
-            return text
-        freed = free(_WithTokenizer(tokenizer), text, damage, width)  # type: ignore[arg-type]
+        freed = free(_WithTokenizer(tokenizer), case.text, damage, width)  # type: ignore[arg-type]
         for tokens in fill(freed.head, freed.length, freed.tail):
             found = tokenizer.decode(tokens)
             if find_break(case.request, found) is None:
@@ -107,12 +106,9 @@ def by_canvas(network: CanvasLora, prompt: Prompt, first: str) -> Callable[..., 
     """Return a `fill` that denoises the span in each of its lengths, the surest text first."""
 
     def fill(head: Sequence[int], length: int, tail: Sequence[int]) -> list[list[int]]:
-        found = []
-        for change in CHANGES:
-            if length + change > 0:
-                tokens = denoise(network, prompt, [*head, *[MASK] * (length + change), *tail], first)
-                found.append((likelihood(network, prompt, tokens), tokens))
-        return [tokens for _, tokens in sorted(found, reverse=True)]
+        canvases = ([*head, *[MASK] * (length + change), *tail] for change in CHANGES if length + change > 0)
+        texts = [denoise(network, prompt, canvas, first) for canvas in canvases]
+        return _likeliest_first(network, prompt, texts)
 
     return fill
 
@@ -125,11 +121,8 @@ def in_place(network: CanvasLora, prompt: Prompt, marks: Marks) -> Callable[...,
             network, torch.tensor([[*prompt.tokens, *head]]), marks.end, length + max(CHANGES)
         )
         written = [token for token in written if token != marks.end]
-        found = []
-        for change in CHANGES:
-            tokens = [*head, *written[: max(length + change, 0)], *tail]
-            found.append((likelihood(network, prompt, tokens), tokens))
-        return [tokens for _, tokens in sorted(found, reverse=True)]
+        texts = [[*head, *written[: max(length + change, 0)], *tail] for change in CHANGES]
+        return _likeliest_first(network, prompt, texts)
 
     return fill
 
@@ -153,6 +146,11 @@ def likelihood(network: CanvasLora, prompt: Prompt, text: Sequence[int]) -> floa
     return float(chances.gather(1, torch.tensor(text)[:, None]).mean())
 
 
+def _likeliest_first(network: CanvasLora, prompt: Prompt, texts: Sequence[list[int]]) -> list[list[int]]:
+    """Return `texts` by their likelihood."""
+    return sorted(texts, key=lambda text: likelihood(network, prompt, text), reverse=True)
+
+
 def by_embedded(model: Checkpoint, case: Broken) -> str | None:
     """Return the text of `case` as `model` repairs it in the product, or None."""
     prefix, seam = tokenise(model, case.request)
@@ -167,25 +165,15 @@ def by_embedded(model: Checkpoint, case: Broken) -> str | None:
 def old_texts(scenarios: Sequence[Scenario]) -> Iterator[Old]:
     """Yield the lines that `scenarios` want rewritten, in files with all edits made; those of added lines left out."""
     for scenario in scenarios:
-        files = dict(scenario.files)
+        player = Player(scenario, way="whole")
         for hunk in scenario.edits:
-            files[hunk.name] = _with(files[hunk.name], hunk.line, hunk.old, hunk.new)
+            player.type(hunk)
         for hunk in scenario.wanted:
+            text = player.now(hunk.name).text
             old, new = ("\n".join(lines) for lines in (hunk.old, hunk.new))
-            at = f"\n{files.get(hunk.name, '')}".find(f"\n{old}\n")
+            at = f"\n{text}".find(f"\n{old}\n")
             if old.strip() and new.strip() and at >= 0:
-                text = files[hunk.name]
                 yield Old(text[:at], text[at + len(old) :], old, new)
-
-
-def _with(text: str, line: int, old: Sequence[str], new: Sequence[str]) -> str:
-    """Return `text` with the lines `old` become `new`, at `line` or else at their first place; without them, `text`."""
-    lines = text.split("\n")
-    places = [line - 1, *range(len(lines))]
-    at = next((place for place in places if lines[place : place + len(old)] == list(old)), None)
-    if at is None:
-        return text
-    return "\n".join([*lines[:at], *new, *lines[at + len(old) :]])
 
 
 def prompt_of(case: Old, tokenizer: Tokenizer, marks: Marks) -> tuple[int, ...]:
@@ -213,13 +201,10 @@ def rewritten(network: CanvasLora, prompt: Prompt, old: Sequence[int], first: st
     ]
     if MASK not in noised:
         return list(old)
-    at, found = noised.index(MASK), []
-    for change in _LONGER:
-        canvas = [*noised[:at], *[MASK] * change, *noised[at + (change < 0) :]]
-        if MASK in canvas:
-            tokens = denoise(network, prompt, canvas, first)
-            found.append((likelihood(network, prompt, tokens), tokens))
-    return max(found)[1]
+    at = noised.index(MASK)
+    canvases = ([*noised[:at], *[MASK] * change, *noised[at + (change < 0) :]] for change in _LONGER)
+    texts = [denoise(network, prompt, canvas, first) for canvas in canvases if MASK in canvas]
+    return _likeliest_first(network, prompt, texts)[0]
 
 
 @torch.no_grad()
@@ -271,16 +256,16 @@ def ways_to_rewrite(network: CanvasLora, case: Old, tokenizer: Tokenizer, marks:
 
 
 def ways_to_repair(
-    network: CanvasLora, case: Broken, tokenizer: Tokenizer, marks: Marks, model: Checkpoint | None
+    network: CanvasLora, case: Broken, tokenizer: Tokenizer, marks: Marks, model: Checkpoint
 ) -> dict[str, str | None]:
     """Return the text of `case` as each way repairs it; None where it does not."""
     prompt = read_prompt(network, case.prompt)
-    found = {
+    return {
         "canvas, the first token by both": repaired(case, tokenizer, by_canvas(network, prompt, "both")),
         "canvas, the first token by the frozen network": repaired(
             case, tokenizer, by_canvas(network, prompt, "causal")
         ),
         "span written from left to right": repaired(case, tokenizer, in_place(network, prompt, marks)),
         "written again to the end": repaired(case, tokenizer, onwards(network, prompt, marks)),
+        "embedded": by_embedded(model, case),
     }
-    return found | ({"embedded": by_embedded(model, case)} if model is not None else {})

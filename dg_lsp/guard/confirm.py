@@ -1,6 +1,5 @@
 """Sentences for the user about a fill: how likely it is right, why it writes nothing, why a person must confirm it."""
 
-from dg_lsp.budget import bounded
 from dg_lsp.gaps import Edit, Gap, apply_edit, finished
 from dg_lsp.messages import BODIES, Fill, Source
 from dg_lsp.source.analysis import analyze
@@ -36,7 +35,6 @@ def doubt(fill: Fill, confidence: float) -> str:
     )
 
 
-@bounded
 def why_confirm(document: Document, gap: Gap, edit: Edit, fill: Fill, cursor: int | None = None) -> str:
     """Return why a person must confirm `edit`, which puts `fill` into `gap` at `cursor`, as a sentence; else empty."""
     if count := written_lines(document, gap, edit):
@@ -54,7 +52,6 @@ def unsure(fill: Fill) -> str:
     return f"unsure: right with {_percent(fill.chance)}"
 
 
-@bounded
 def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int:
     """Return how many lines with text `edit` takes away or changes; without an edit, how many a fill of `gap` may.
 
@@ -73,7 +70,6 @@ def written_lines(document: Document, gap: Gap, edit: Edit | None = None) -> int
     return sum(1 for line in old.splitlines() if line.strip())
 
 
-@bounded
 def useless(document: Document, gap: Gap, edit: Edit) -> str:
     """Return why `edit` writes nothing into the placeholder `gap`, as a sentence; empty if it does or `gap` is none."""
     old = document.data[gap.start : gap.end].strip()

@@ -67,7 +67,6 @@ def flaws_of(request: Infill) -> Callable[[str], int]:
     code = request.kind in BODIES
     names = request.kind == "function_body" and request.language == "python"
 
-    @bounded
     @cache
     def flaws(body: str) -> int:
         unknown = undefined(request.prefix, body, request.suffix) if names else ()
@@ -119,7 +118,6 @@ def undefined(prefix: str, body: str, suffix: str) -> frozenset[str]:
     return frozenset(s.get_name() for s in used) - known
 
 
-@bounded
 def missing_name(request: Infill) -> str:
     """The first name that a Python function uses after an empty line and nothing defines; empty if there is none.
 

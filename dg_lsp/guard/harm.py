@@ -79,7 +79,6 @@ def _refusal(document: Document, gap: Gap, edit: Edit) -> str:
     return ""
 
 
-@bounded
 def unchecked(document: Document, gap: Gap) -> str:
     """Return why no fill of `gap` can be checked, such as a line that nobody writes; empty where one can."""
     data = document.data

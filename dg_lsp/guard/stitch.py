@@ -79,7 +79,6 @@ def ended(request: Infill, text: str) -> Written:
     return Written(kept, ended=bool(whole[len(kept) :].strip()))
 
 
-@bounded
 def without_round(text: str) -> str:
     """Return `text` up to where its last lines, at most _ROUND, repeat those before them, as of a looping network."""
     lines = text.splitlines(keepends=True)
@@ -96,14 +95,12 @@ def without_round(text: str) -> str:
     return text
 
 
-@bounded
 def goes_round(text: str) -> bool:
     """Return whether the last line of `text` ends with one piece with letters, numbers apart, three times running."""
     found = _THRICE.search(re.sub(r"\d+", "0", LINE_END.split(text)[-1])[-3 * _PIECE :])
     return found is not None and any(sign.isalpha() for sign in found[1])
 
 
-@bounded
 def first_sentence(text: str) -> str:
     """Return the first sentence of `text`, or its first paragraph if that ends before; empty if neither ends."""
     found = _SENTENCE.match(text)
