@@ -308,6 +308,13 @@ SLOW = (
     ("python", "()" * 15_000),
     ("java", "(" * 30_000),
     ("java", "{\n" * 10_000),
+    # Names that may be there only once.
+    ("html", "<html a" + " x" * 3_000 + ">\n"),
+    ("html", "<p" + ' x="1"' * 3_000 + ">\n"),
+    ("svelte", "<p" + ' x="1"' * 3_000 + ">\n"),
+    ("tsx", "let a = <p" + ' x="1"' * 3_000 + " />\n"),
+    ("python", "f(" + "a=1, " * 3_000 + ")\n"),
+    ("javascript", "let a = {" + "b: 1, " * 3_000 + "}\n"),
 )
 
 

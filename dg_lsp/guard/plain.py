@@ -315,7 +315,7 @@ def _is_read_in(routine: Routine) -> bool:
 def _is_read(language: Language, before: bytes, fill: bytes, after: bytes) -> bool:
     """Return whether the text with `fill` has no error, and from the fill on nothing more that is refused."""
     tree, end = language.parse(before + fill + after), len(before + fill)
-    if tree.root_node.has_error:
+    if tree.root_node.has_error or repeated(language, tree.root_node, (len(before), end)):
         return False
     refused = _refused(language, tree, (len(before), len(before + fill + after) + 1))
     refused = [node for node in refused if node.end_byte > len(before)]

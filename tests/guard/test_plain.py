@@ -117,6 +117,8 @@ def test_an_empty_block_is_filled_up_to_its_end(language: str, marked: str, text
         ("json", '{\n  "a": ‸\n  "b": 2\n}\n', "1 2"),
         ("toml", "a = ‸\nb = 1\n", '"""'),
         ("html", "<ul>\n  <li>‸\n</ul>\n", "x</div>"),
+        ("html", '<p class="a" ‸>b</p>\n', 'id="c" class="d"'),
+        ("html", "<p>\n  ‸\n</p>\n", "<input disabled name=a disabled>"),
         ("kotlin", "fun f() {\n    ‸\n    g()\n}\n", "/* later"),
         ("lua", "local a = ‸\n", "'b\0'"),
     ],

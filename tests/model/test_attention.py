@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from dg_lsp.model.networks import attention
 from dg_lsp.model.networks.attention import grouped_attention
+from dg_lsp.model.networks.eight import least_seconds
 
 
 def both(
@@ -26,6 +28,7 @@ def both(
 @pytest.mark.parametrize("slots", [1, 5, 70])
 @pytest.mark.parametrize("kind", ["none", "causal", "bool", "added"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@torch.inference_mode()
 def test_the_result_is_that_of_transformers(
     heads: int, groups: int, slots: int, kind: str, dtype: torch.dtype
 ) -> None:
@@ -34,9 +37,21 @@ def test_the_result_is_that_of_transformers(
     query, key, value = (torch.randn(2, *size, 16, generator=dice).to(dtype) for size in sizes)
     seen = torch.ones(2, 1, slots, 70, dtype=torch.bool).tril(6)
     masks = {"bool": seen, "added": torch.where(seen, 0.0, -torch.inf).to(dtype)}
-    ours, theirs = both(query, key, value, masks.get(kind), is_causal=kind == "causal")
-    assert ours.shape == theirs.shape == (2, slots, heads, 16)
-    torch.testing.assert_close(ours, theirs)
+    exact = both(
+        query.double(), key.double(), value.double(), mask_in(masks.get(kind)), is_causal=kind == "causal"
+    )[1]
+    for tiles in (False, True):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(attention, "multiplies_tiles", lambda tiles=tiles: tiles)
+            ours, theirs = both(query, key, value, masks.get(kind), is_causal=kind == "causal")
+        assert ours.shape == theirs.shape == (2, slots, heads, 16) and ours.dtype == theirs.dtype
+        off, own = ((found.double() - exact).abs().amax() for found in (ours, theirs))
+        assert off <= 1.5 * own + 4 * torch.finfo(dtype).eps * exact.abs().amax() * (dtype != torch.bfloat16)
+
+
+def mask_in(mask: Tensor | None) -> Tensor | None:
+    """Return `mask` for numbers of 64 bits."""
+    return mask if mask is None or mask.dtype == torch.bool else mask.double()
 
 
 @pytest.fixture
@@ -58,8 +73,21 @@ def attend(slots: int, tokens: int, store: Tensor) -> None:
     grouped_attention(None, torch.randn(1, 8, slots, 16), keys, keys, mask)
 
 
-def test_no_key_is_copied_for_a_head_that_shares_it(seen: list[tuple[Tensor, Tensor, Tensor]]) -> None:
+def test_no_key_is_copied_for_a_head_that_shares_it(
+    seen: list[tuple[Tensor, Tensor, Tensor]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "multiplies_tiles", lambda: True)
     store = torch.randn(1, 2, 200, 16)
     attend(3, 128, store)
     ((_, key, value),) = seen
     assert key.data_ptr() == value.data_ptr() == store.data_ptr() and key.shape == (1, 2, 128, 16)
+
+
+@pytest.mark.skipif(attention.multiplies_tiles(), reason="a processor whose fused kernel is the quickest")
+@torch.inference_mode()
+def test_a_slot_is_read_no_slower_than_by_the_fused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = torch.randn(1, 12, 1, 128).bfloat16()
+    keys, mask = torch.randn(1, 2, 1024, 128).bfloat16(), torch.zeros(1, 1, 1, 1024).bfloat16()
+    products = least_seconds(lambda: grouped_attention(None, query, keys, keys, mask))
+    monkeypatch.setattr(attention, "multiplies_tiles", lambda: True)
+    assert products < 1.5 * least_seconds(lambda: grouped_attention(None, query, keys, keys, mask))

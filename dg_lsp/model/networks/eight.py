@@ -14,10 +14,15 @@ from dg_lsp.model.networks.stacks import Many, many_rows
 _TILE = 1 << 19  # weights that are dequantised at a time, so that they stay in the CPU's cache
 # Rows that are multiplied at once as bytes: what each operation on more of them writes does not fit the cache. And rows
 # whose products with several matrices are small enough to be put side by side.
-_ROWS, _FEW = 128, 16
+_ROWS, _FEW = 256, 16
+# Rows up to which all states have two bytes. Of more rows, those have one whose mean size it is off by at most such a
+# share: reading a text of 400 tokens takes 0.55 times as long, and the tokens after it are by 0.001 nats less or more
+# likely, where eight bits of the matrices are 0.0017 (docs/research/speed-and-memory.md).
+_EXACT, _COARSE = 32, 0.1
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
 _ZERO = 128  # the byte that means 0 in states
 _TINY = 256  # numbers that a product has at most for which oneDNN takes a hundred times as long
+_LEAST = 4  # rows for which oneDNN reads a matrix faster than for two, the bytes of one row of states (EPYC, Zen 4)
 # Rows and outputs of the product that is tried, how often it is timed, and how many times as long as one in bf16 it may
 # take: number by number takes 100 times as long.
 _PROBED, _TRIES, _SLOWER = 256, 3, 8
@@ -26,9 +31,8 @@ _PROBED, _TRIES, _SLOWER = 256, 3, 8
 class Eight(torch.nn.Module):
     """A matrix in eight bits, with a scale for each output: int8 [outputs, inputs], bf16 [outputs].
 
-    Where a CPU multiplies bytes the numbers are in oneDNN's order, and states are whole numbers of 16 bits, elsewhere
-    bf16: a pass of four tokens through Qwen2.5-Coder-0.5B takes 78 instead of 112 ms. Numbers may be given in that
-    order.
+    Where a CPU multiplies bytes the numbers are in oneDNN's order, and states are whole numbers of 16 bits, mostly of
+    eight where there are many rows; elsewhere bf16. Numbers may be given in that order.
     """
 
     numbers: Tensor
@@ -109,14 +113,23 @@ class Beside(torch.nn.Module):
 def _products_in_bytes(states: Tensor, matrices: Sequence[Eight]) -> Tensor:
     """The products of states as whole numbers with `matrices`: the largest of each row is _LEVELS or its negative.
 
-    One product has the high bytes of all rows and the low ones, which mean -128 to 127.
+    One product has the high bytes of all rows, and the low ones, which mean -128 to 127, of those that need them: of
+    many rows those whose states are mostly small beside their largest one.
     """
-    size = states.abs().amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
-    whole = states.div(size).round_().to(torch.int16).add_(_ZERO)
-    parts = torch.cat([(whole >> 8).add_(_ZERO), whole]).to(torch.uint8)
-    found = [_product_of_bytes(parts, matrix.numbers, *matrix._factors) for matrix in matrices]
-    high, low = (found[0] if len(found) == 1 else torch.cat(found, 1)).chunk(2)
-    return low.add_(high, alpha=256).mul_(size).to(states.dtype)
+    sizes = states.abs()
+    unit = sizes.amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
+    whole = states.div(unit).round_().to(torch.int16).add_(_ZERO)
+    needing: Tensor | None = None
+    if len(states) > _EXACT:
+        error = unit.squeeze(1).mul(256 * 12**-0.5)  # of rounding to whole high bytes, root mean square
+        needing = (error > _COARSE * sizes.mean(1, dtype=torch.float32)).nonzero().squeeze(1)
+    parts = torch.cat([(whole >> 8).add_(_ZERO), whole if needing is None else whole[needing]])
+    found = [
+        _product_of_bytes(parts.to(torch.uint8), matrix.numbers, *matrix._factors) for matrix in matrices
+    ]
+    high, low = (found[0] if len(found) == 1 else torch.cat(found, 1)).tensor_split([len(states)])
+    sums = low.add_(high, alpha=256) if needing is None else high.mul_(256).index_add_(0, needing, low)
+    return sums.mul_(unit).to(states.dtype)
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +174,7 @@ def _product_of_bytes(states: Tensor, packed: Tensor, scale: Tensor, middle: Ten
     fp32, and the number that means zero, int32.
     """
     qlinear = torch.ops.onednn.qlinear_pointwise
-    rows, least = len(states), _TINY // len(scale) + 1
+    rows, least = len(states), max(_TINY // len(scale) + 1, _LEAST)
     states = F.pad(states, (0, 0, 0, least - rows), value=_ZERO) if rows < least else states
     found: Tensor = qlinear(
         states, 1.0, _ZERO, packed, scale, middle, None, 1.0, 0, torch.float32, "none", [], ""
