@@ -12,9 +12,8 @@ from torch import Tensor
 from dg_lsp.model.networks.stacks import Many, many_rows
 
 _TILE = 1 << 19  # weights that are dequantised at a time, so that they stay in the CPU's cache
-# Rows that are multiplied at once as bytes: what each operation on more of them writes does not fit the cache. And rows
-# whose products with several matrices are small enough to be put side by side.
-_ROWS, _FEW = 256, 16
+# Rows that are multiplied at once as bytes: what each operation on more of them writes does not fit the cache.
+_ROWS = 256
 # Rows up to which all states have two bytes. Of more rows, those have one whose mean size it is off by at most such a
 # share: reading a text of 400 tokens takes 0.55 times as long, and the tokens after it are by 0.001 nats less or more
 # likely, where eight bits of the matrices are 0.0017 (docs/research/speed-and-memory.md).
@@ -81,8 +80,7 @@ class Eight(torch.nn.Module):
     def product(self, states: Tensor) -> Tensor:
         """The product of bf16 `states` [rows, inputs] with the matrix."""
         if self.in_bytes:
-            parts = [_products_in_bytes(some, [self]) for some in states.split(_ROWS)]
-            return parts[0] if len(parts) == 1 else torch.cat(parts)
+            return _products_in_bytes(states, [self])
         if len(states) < self.many.in_eight and hasattr(torch.ops.aten, "_weight_int8pack_mm"):
             few: Tensor = torch.ops.aten._weight_int8pack_mm(states, self.numbers, self.scale)
             return few
@@ -103,33 +101,44 @@ class Beside(torch.nn.Module):
         self.inputs, self.outputs = matrices[0].inputs, sum(matrix.outputs for matrix in matrices)
 
     def product(self, states: Tensor) -> Tensor:
-        """The product of bf16 `states` [rows, inputs] with the matrix; few states become whole numbers only once."""
+        """The product of bf16 `states` [rows, inputs] with the matrix; states become whole numbers only once."""
         matrices: Any = self.matrices
-        if len(states) <= _FEW and matrices[0].in_bytes:
+        if matrices[0].in_bytes:
             return _products_in_bytes(states, matrices)
         return torch.cat([matrix.product(states) for matrix in matrices], 1)
 
 
 def _products_in_bytes(states: Tensor, matrices: Sequence[Eight]) -> Tensor:
-    """The products of states as whole numbers with `matrices`: the largest of each row is _LEVELS or its negative.
+    """The products of states as whole numbers with `matrices`: the largest of each row is _LEVELS or its negative."""
+    made = states.new_empty(len(states), sum(matrix.outputs for matrix in matrices))
+    for some, own in zip(states.split(_ROWS), made.split(_ROWS), strict=True):
+        _multiply(some, matrices, own)
+    return made
+
+
+def _multiply(states: Tensor, matrices: Sequence[Eight], made: Tensor) -> None:
+    """Write the products of `states` with `matrices` to `made`, the outputs of all in turn.
 
     One product has the high bytes of all rows, and the low ones, which mean -128 to 127, of those that need them: of
     many rows those whose states are mostly small beside their largest one.
     """
-    sizes = states.abs()
-    unit = sizes.amax(1, keepdim=True).float().clamp_(min=1e-30).div_(_LEVELS)
-    whole = states.div(unit).round_().to(torch.int16).add_(_ZERO)
+    whole = states.float()
+    sizes = whole.abs()
+    unit = sizes.amax(1, keepdim=True).clamp_(min=1e-30).div_(_LEVELS)
     needing: Tensor | None = None
     if len(states) > _EXACT:
         error = unit.squeeze(1).mul(256 * 12**-0.5)  # of rounding to whole high bytes, root mean square
-        needing = (error > _COARSE * sizes.mean(1, dtype=torch.float32)).nonzero().squeeze(1)
-    parts = torch.cat([(whole >> 8).add_(_ZERO), whole if needing is None else whole[needing]])
-    found = [
-        _product_of_bytes(parts.to(torch.uint8), matrix.numbers, *matrix._factors) for matrix in matrices
-    ]
-    high, low = (found[0] if len(found) == 1 else torch.cat(found, 1)).tensor_split([len(states)])
-    sums = low.add_(high, alpha=256) if needing is None else high.mul_(256).index_add_(0, needing, low)
-    return sums.mul_(unit).to(states.dtype)
+        needing = (error > _COARSE * sizes.mean(1)).nonzero().squeeze(1)
+    whole = whole.div_(unit).round_().to(torch.int16).add_(_ZERO)
+    low_bytes = whole if needing is None else whole[needing]
+    parts = torch.cat([(whole >> 8).add_(_ZERO).to(torch.uint8), low_bytes.to(torch.uint8)])
+    found = [_product_of_bytes(parts, matrix.numbers, *matrix._factors) for matrix in matrices]
+    if needing is None and len(found) > 1:
+        found = [torch.cat(found, 1)]
+    for product, own in zip(found, made.split([len(product[0]) for product in found], 1), strict=True):
+        high, low = product.tensor_split([len(states)])
+        sums = low.add_(high, alpha=256) if needing is None else high.mul_(256).index_add_(0, needing, low)
+        own.copy_(sums.mul_(unit))
 
 
 @lru_cache(maxsize=1)
