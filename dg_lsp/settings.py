@@ -134,8 +134,8 @@ class Settings:
         "globs of further files that may hold secrets and are never read: no ghost text, no code action, "
         "no command; they are added to the default ones. `*.pem` is compared with the names of a file and "
         "its folders, `.ssh/` with those of its folders only, `deploy/*.py` with its path in the "
-        "workspace folder and its absolute path. Links are followed: a file is excluded under each of its "
-        "names",
+        "workspace folder and its absolute path. `/home/me/private` excludes that folder, a whole repository "
+        "for example. Links are followed: a file is excluded under each of its names",
     )
     include: tuple[str, ...] = _option(
         (),
