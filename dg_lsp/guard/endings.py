@@ -9,6 +9,7 @@ from dg_lsp.guard.site import Site, newline_of, site_of, to_bytes
 from dg_lsp.messages import LISTS, Infill
 from dg_lsp.source.bodies import NO_CODE
 from dg_lsp.source.brackets import PAIRS, is_left_open, is_of_header, state_at, unpaired
+from dg_lsp.source.directives import directive_start
 from dg_lsp.source.document import LINE_END
 from dg_lsp.source.lexer import leading, line_start, logical_lines, tokens, unreached, width
 
@@ -28,8 +29,9 @@ def endings(request: Infill, text: str) -> Iterator[str]:
 
     1. Of several lines, the closers of blocks on lines of their own.  2. The quotes of its line and the closers of
     fewer and fewer of the brackets that `text` and its line have opened, and the ends of a statement if no code follows
-    on the line.  3. The end of a header, in Python with a body below it, too.  4. Closers of the brackets that lines
-    above it have opened in its statement, on the line below.  5. Words that close a block of a plain language.
+    on the line, which is no directive.  3. The end of a header, in Python with a body below it, too.  4. Closers of the
+    brackets that lines above it have opened in its statement, on the line below.  5. Words that close a block of a
+    plain language.
     """
     site, data = site_of(request), to_bytes(request.prefix + text)
     language, state = site.language, state_at(site.language, data, len(data))
@@ -56,8 +58,12 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         yield from shuts
         return
     # The grammar takes a header that is ended.
-    header = begins_body(site, to_bytes(text + shut))
-    ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))[: 1 if header else None]
+    header, is_directive = (
+        begins_body(site, to_bytes(text + shut)),
+        directive_start(language, data, len(data)) >= 0,
+    )
+    signs = dict.fromkeys((b"", *language.words.ends))
+    ends = tuple(end.decode() for end in signs)[: 1 if header or is_directive else None]
     yield from (one + end for one in shuts for end in ends)
     # 3.
     words, begun = language.words, data[state.line :].partition(b"(")[0].split()

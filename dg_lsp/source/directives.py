@@ -99,13 +99,18 @@ def _holds_another(language: Language, text: bytes, written: int) -> bool:
 
     written: where the fill begins.
     """
+    words = b"|".join(sorted(map(re.escape, language.words.directives), reverse=True))
+    sign = re.compile(rb"%b[ \t]*(?:%b)(?!\w)" % (re.escape(language.words.directive), words))
+    return _first_in_code(language, text, written, sign) is not None
+
+
+def _first_in_code(
+    language: Language, text: bytes, written: int, sign: re.Pattern[bytes]
+) -> re.Match[bytes] | None:
+    """Return the first match of `sign` in `text` from `written` on that is in no string and no comment."""
     spans = [(one.start, one.end) for one in tokens(language, text, 0, len(text)) if one.kind in _LITERALS]
-    signs = re.compile(re.escape(language.words.directive) + _WORD.pattern).finditer(text, max(written, 0))
-    return any(
-        sign[1] in language.words.directives
-        and not any(first <= sign.start() < last for first, last in spans)
-        for sign in signs
-    )
+    found = sign.finditer(text, max(written, 0))
+    return next((one for one in found if not any(at <= one.start() < end for at, end in spans)), None)
 
 
 def _continues(sign: bytes, after: bytes) -> bool:
@@ -131,7 +136,11 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
         return f"an unclosed string after `{name}`"
     if _opens_comment(language, text, written):
         return f"an unclosed comment after `{name}`"
-    return f"a directive after `{name}`" if _holds_another(language, text, written) else ""
+    sign = _first_in_code(language, text, written, language.words.foreign)
+    what = (
+        f"`{sign[0].decode()}`" if sign else "a directive" if _holds_another(language, text, written) else ""
+    )
+    return f"{what} after `{name}`" if what else ""
 
 
 def _is_unclosed(language: Language, text: bytes) -> bool:

@@ -25,7 +25,7 @@ class Words:
     items: the beginning of a line at column 0 that begins an item of the file; members: of one that begins a part of
     an item; above: of one that belongs to the item below it. labels: a label, which may be less deep than its block.
     directive: the beginning of a line of its own at any depth, such as a preprocessor's. directives: the words after
-    that, each with what follows it: the `path` of a file, `code`, or `prose`.
+    that, each with what follows it: the `path` of a file, `code`, or `prose`. foreign: what no code after them holds.
 
     operands: pairs of a pattern of the text before a cursor and the text that may be missing there. ends: the ends of
     a statement, the commonest first. headers: the end of a header with a body, and of one without. member: a text that
@@ -50,6 +50,7 @@ class Words:
     labels: re.Pattern[bytes] = re.compile(rb"(?:case|default)\b|[\w$]+[ \t]*:(?![:=])")
     directive: bytes = b""
     directives: Mapping[bytes, str] = field(default_factory=dict)
+    foreign: re.Pattern[bytes] = NEVER
     operands: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
     ends: tuple[bytes, ...] = (b"",)
     headers: tuple[bytes, ...] = (b" {", b" {}")
@@ -109,9 +110,9 @@ class Plain:
     semicolon ends each. never: what no code holds; of data, the signs of templates.
 
     Of the code between `twins`: blocks: what is before a statement, with the groups `value`, an expression, `opens` and
-    `closes` of a block, and `declares`, below which are declarations. declares: a declaration, with the `value` that it
-    may have. steps: the word before an expression in a statement of its own; the group `using`: more may follow it,
-    after `USING`.
+    `closes` of a block, `declares`, below which are declarations, and `body`, which ends those. declares: a
+    declaration, with the `value` that it may have. steps: the word before an expression in a statement of its own; the
+    group `using`: more may follow it, after `USING`.
     """
 
     brackets: bytes = b"()[]{}"

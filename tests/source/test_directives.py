@@ -32,6 +32,11 @@ DIRECTIVES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "a macro of several lines": (
         "c cpp", "#define A(x) \\\n  private: ¦ \\\n  int a;\n", ("1", "(x)"), ("}", ")", '"""', "(", "*/"),
     ),
+    "a macro's value": (
+        "c cpp", "#define A ¦\n\n", ("(10 * 1e5)", r"'\\'", r'"\\"', r"\u00e9", 'f("`")'),
+        ("(10 * 1e5)`abc;", "x = \\", r"x = \;", r"\x", "a `b`", "1 '", "(1 + [2"),
+    ),
+    "a macro's value, joined": ("c cpp", "#define A \\\n  ¦\n\n", ("a(1); b", "(1)"), ("x`", "x = \\", r"\ 1")),
     "a condition": ("c cpp csharp", "#if A ¦\n#endif\n", ("&& B", "|| !(B)"), ("&& (B", "&& B)", '"""', "}")),
     "a condition's rest": ("c cpp", "#if defined(A¦)\n#endif\n", ("B",), ('"""', "*/", "{")),
     "an end": ("c cpp csharp", "#if A\n#endif¦\n", (" // A",), ("}", ")", '"""')),
@@ -144,3 +149,12 @@ def test_a_directive_holds_no_other(language: str) -> None:
         assert shown(language, text, fill) != fill
     for fill in ('"#else"', "1 // #else", "#b"):
         assert shown(language, text.replace("B ", "B(b) "), fill) == fill
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+@pytest.mark.parametrize(
+    "fill", ["x = \\", "A f(", "A (1", "A \\", "A {", "A x", "A return", "A (a ? b", "A \\\\\\"]
+)
+def test_no_end_of_a_statement_is_added_to_a_directive(language: str, fill: str) -> None:
+    assert ";" not in (shown(language, "#define ¦\n\n#include <a.h>\nint b;\n", fill) or "")
+    assert ";" not in (shown(language, "#define A \\\n  ¦\n\n#include <a.h>\nint b;\n", fill) or "")
