@@ -44,6 +44,8 @@ def _taken(old: Text, new: Text) -> tuple[Fault, ...]:
         return ()
     if leaf.type == "{" or not statement.is_named or not holders or _begun_by(leaf, begin):
         return ()
+    if new.language.is_plain and _is_added(new, holders, (old, statement)):
+        return ()
     if _may_hold(new, holders, (old, statement)):
         return ()
     return (fault_at(new.fill, len(new.fill), len(new.fill), "a beginning that takes in the next line"),)
@@ -93,6 +95,25 @@ def _begins_statement(text: Text) -> bool:
         return False
     is_within = site.before[: site.line].rstrip()[-1:] in _GO_ON
     return not is_within and directive_start(text.language, text.data, text.end) < 0
+
+
+def _is_added(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> bool:
+    """Return whether `after`, a node of the old text, is a block, to which the fill of `new` adds a statement.
+
+    What it begins with has a line of its own, and is the same part of one of `holders` below the fill.
+    """
+    old, block = after
+    first = block.children[0] if block.children else block
+    other = first.next_sibling
+    if other is not None and other.text != b";" and b"\n" not in old.data[first.end_byte : other.start_byte]:
+        return False
+    at = first.start_byte + len(new.data) - len(old.data)
+    places = [(_ending(new, one), one.children) for one in holders]
+    return any(
+        key == _ending(old, block)
+        and any(one.start_byte == at and _ending(new, one) == _ending(old, first) for one in parts)
+        for key, parts in places
+    )
 
 
 def _may_hold(new: Text, holders: Sequence[Node], after: tuple[Text, Node]) -> bool:

@@ -56,7 +56,8 @@ def harm_between(site: Site, fill: bytes) -> str:
     if loose := loose_literal(site, fill) or loose_bracket(site, fill):
         return loose.what
     # 2.
-    if begins_otherwise(site, fill):
+    routine = routine_of(site)
+    if begins_otherwise(site, fill) or (routine is not None and routine.begins_otherwise(fill)):
         return "a word that begins no statement"
     if ends_in_brackets(site, fill):
         return "an end of a statement in brackets"
@@ -85,14 +86,24 @@ def _harm_in_tree(site: Site, fill: bytes) -> str:
         return "a syntax error"
     if not language.plain.data and language.plain.begins is NEVER and _is_joined(site, fill, new):
         return "an end that takes in the line below"
-    # With nothing in it a begun line may be read with the next one in any case.
-    is_sound = site.kind == "statement" and not (old.root_node.has_error or new.root_node.has_error)
-    if is_sound and mixed(Text(site, b"", old), Text(site, fill, new)):
+    is_sound = not (old.root_node.has_error or new.root_node.has_error)
+    if is_sound and _is_whole(site, fill) and mixed(Text(site, b"", old), Text(site, fill, new)):
         return "a statement that takes in the next line"
     moved = new_misplaced(language, (new.root_node, (at, end)), (old.root_node, (at, at)))
     if moved:
         return "a statement that cannot be here"
     return "a name that is there already" if repeated(language, new.root_node, (at, end)) else ""
+
+
+def _is_whole(site: Site, fill: bytes) -> bool:
+    """Return whether `fill` is to be a statement or several by itself, and no header of what is below it.
+
+    With nothing in it a begun line may be read with the next one in any case.
+    """
+    if site.kind == "statement":
+        return True
+    plain, is_begun = site.language.plain, (site.before[site.line :] + site.rest).strip()
+    return not (is_begun or plain.data or plain.sections.search(fill) or _opens_block(site, fill))
 
 
 def _adds_errors(site: Site, fill: bytes, trees: tuple[Tree, Tree]) -> bool:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dg_lsp.budget import check
 from dg_lsp.guard.site import Site
@@ -14,7 +15,7 @@ from dg_lsp.source.lexer import Span, indentation, line_start
 # Bytes of a body beyond which it is not read.
 _REACH = 40_000
 # What is a query itself, and not read as the value of one.
-_QUERY = re.compile(rb"\s*(?:select|with)\b", re.IGNORECASE)
+_QUERY = re.compile(rb"\s*(?:(?:select|with|values)\b|(?:delete|insert|update)\b(?!\s*\())", re.IGNORECASE)
 # What is before more values of a step.
 _USING = re.compile(rb"\busing\b", re.IGNORECASE)
 
@@ -37,6 +38,17 @@ class Routine:
             return False
         return all(_is_read(self.language, unit) for unit in own) and not self._takes_in(text, last, own)
 
+    def begins_otherwise(self, fill: bytes) -> bool:
+        """Return whether `fill` makes a statement that begins with what begins none, in it or of what is below it.
+
+        Where the text without it has one already, its words are those of another dialect.
+        """
+        text, first = self.before + fill + self.after, len(self.before)
+        last, units = first + len(fill.rstrip()), list(_units(self.language, text))
+        below = next((unit.start for unit in units if unit.start >= last), last)
+        made = [unit for unit in units if first <= unit.start <= below]
+        return not all(unit.begins for unit in made) and _is_known(self)
+
     def statement(self) -> Statement:
         """Return the statement around the gap."""
         text, at = self.before + self.after, len(self.before)
@@ -48,8 +60,13 @@ class Routine:
         """Return whether a unit of `own` that continues after `last` holds another statement's beginning there."""
         below = last + first_code(self.language, text[last:])
         plain, line = self.language.plain, text[last:below]
-        begin = line_start(text, len(self.before))
-        if b"\n" not in line or not any(begin <= unit.start < last and below < unit.stop for unit in own):
+        begin, first = line_start(text, len(self.before)), len(self.before)
+        held = [unit for unit in own if begin <= unit.start < last and below < unit.stop]
+        # A clause of what the line began before the gap is no other statement, such as `VALUES`.
+        if (
+            all(unit.start < first and _is_clause(self.language, unit, below) for unit in held)
+            or b"\n" not in line
+        ):
             return False
         if indentation(text, below) > indentation(text, begin):
             return False
@@ -60,13 +77,15 @@ class Routine:
 class _Unit:
     """A header of a block or a statement, from `start` to `stop`.
 
-    code: what is read in its place, if anything. level: 1 if it opens a block, -1 if it closes one.
+    code: what is read in its place, if anything. level: 1 if it opens a block, -1 if it closes one. begins: it may be
+    where it is, by its first words.
     """
 
     start: int
     stop: int
     code: bytes
     level: int = 0
+    begins: bool = True
 
 
 def routine_of(site: Site) -> Routine | None:
@@ -90,13 +109,31 @@ def _units(language: Language, text: bytes) -> Iterator[_Unit]:
         stop = ends[following] if following < len(ends) else len(text)
         block = plain.blocks.match(text, at, stop)
         if block:
+            begins = not is_declared or block["body"] is not None
             is_declared = block["declares"] is not None
             level = int(block["opens"] is not None) - int(block["closes"] is not None)
-            yield _Unit(at, block.end(), _selected(block["value"]) if block["value"] else b"", level)
+            yield _Unit(at, block.end(), _selected(block["value"]) if block["value"] else b"", level, begins)
         else:
-            yield _Unit(at, stop, _read_as(language, text, (at, stop), is_declared=is_declared))
+            code = _read_as(language, text, (at, stop), is_declared=is_declared)
+            yield _Unit(at, stop, code, begins=_begins(language, text, (at, stop), is_declared=is_declared))
         at = block.end() if block else stop
         at += first_code(language, text[at:])
+
+
+def _begins(language: Language, text: bytes, span: Span, *, is_declared: bool) -> bool:
+    """Return whether the statement at `span` begins as one may, or is a declaration where those are."""
+    plain, (start, stop) = language.plain, span
+    if is_declared:
+        return plain.declares.fullmatch(text, start, stop) is not None
+    return any(words.match(text, start, stop) for words in (plain.steps, plain.begins))
+
+
+@lru_cache(maxsize=2)
+def _is_known(routine: Routine) -> bool:
+    """Return whether with nothing in the gap of `routine` all statements begin as they may, but for one that is cut."""
+    text, at = routine.before + routine.after, len(routine.before)
+    cut = at + first_code(routine.language, text[at:])
+    return all(unit.begins or unit.start == cut for unit in _units(routine.language, text))
 
 
 def _read_as(language: Language, text: bytes, span: Span, *, is_declared: bool) -> bytes:
@@ -113,6 +150,17 @@ def _read_as(language: Language, text: bytes, span: Span, *, is_declared: bool) 
 
 def _selected(value: bytes) -> bytes:
     return value if _QUERY.match(value) else b"SELECT " + value
+
+
+def _is_clause(language: Language, unit: _Unit, at: int) -> bool:
+    """Return whether a word of the language, and no name, is at the offset `at` in `unit`."""
+    start = len(unit.code) - (unit.stop - at)
+    leaf = (
+        language.parse(unit.code).root_node.descendant_for_byte_range(start, start + 1)
+        if start >= 0
+        else None
+    )
+    return leaf is not None and leaf.start_byte == start and leaf.type != "identifier"
 
 
 def _is_read(language: Language, unit: _Unit) -> bool:
