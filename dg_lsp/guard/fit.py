@@ -112,7 +112,10 @@ def ended(request: Infill, text: str) -> str:
         # A comma or semicolon before the line below may be all that is missing.
         parted = _separated(request, text)
         ends = (text + ending for ending in endings(request, text))
-        tried = chain([parted] if parted != text else [], ends)
+        # An element of its own line may be the last one, whose comma the language does not take.
+        is_last = text.endswith(",") and site.state.brackets and not site.rest.strip()
+        bare = [text.removesuffix(",")] if is_last else []
+        tried = chain([parted] if parted != text else [], ends, bare)
         text = next((one for one in tried if not faults_of(request, one)), text)
     return _separated(request, text)
 

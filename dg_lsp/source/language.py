@@ -39,7 +39,10 @@ Owner = Literal["function", "class", "block"]
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 _OUTERS: dict[str, Owner] = {f"{owner}.outer": owner for owner in OWNERS}
 # What a statement may have to be in.
-ROOMS = ("function", "loop", "switch", "choice", "handler", "generator", "async", "ambient", "file")
+ROOMS = (
+    *("function", "loop", "switch", "choice", "handler", "generator", "async", "ambient", "file"),
+    *("block", "forward"),
+)
 CAPTURES = (
     *(f"{owner}.{part}" for owner in OWNERS[:2] for part in ("outer", "name", "colon", "body")),
     *("function.owner", "block.outer", "block.colon", "block.body"),

@@ -101,3 +101,6 @@
 (compound_statement [(compound_statement) (function_definition)] @room.loop)
 [(break_statement) (continue_statement)] @misplaced.loop
 (case_statement) @misplaced.switch
+
+; A separator with nothing before it.
+(initializer_list "{" . "," @refuse)

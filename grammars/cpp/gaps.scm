@@ -106,3 +106,7 @@
   @refuse])
 ; A subscript without an index.
 ((subscript_argument_list) @refuse (#match? @refuse "^\\[\\s*\\]$"))
+; Nothing that is read with an expanded pack follows it.
+[(call_expression function: (parameter_pack_expansion) @refuse) (binary_expression left: (parameter_pack_expansion) @refuse)
+  (assignment_expression left: (parameter_pack_expansion) @refuse) (field_expression argument: (parameter_pack_expansion) @refuse)
+  (conditional_expression condition: (parameter_pack_expansion) @refuse) (update_expression argument: (parameter_pack_expansion) @refuse)]

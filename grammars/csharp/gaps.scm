@@ -184,3 +184,8 @@
   (parenthesized_expression (assignment_expression right: (initializer_expression) @refuse))
   (lambda_expression body: (assignment_expression right: (initializer_expression) @refuse))
   (return_statement (assignment_expression right: (initializer_expression) @refuse))]
+
+; A separator with nothing before it.
+[(enum_member_declaration_list "{" . "," @refuse) (initializer_expression "{" . "," @refuse)]
+; An accessor that is there already.
+(accessor_list (accessor_declaration name: _ @_one) . (accessor_declaration name: _ @_other) @refuse (#eq? @_one @_other))

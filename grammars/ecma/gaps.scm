@@ -158,3 +158,8 @@
 (statement_block (lexical_declaration (variable_declarator name: [(object_pattern) (array_pattern)] @refuse !value)))
 (program (lexical_declaration (variable_declarator name: [(object_pattern) (array_pattern)] @refuse !value)))
 (expression_statement . [(function_expression) (generator_function) (class) (object)] @refuse)
+
+; A separator with nothing before it.
+[(arguments "(" . "," @refuse) (arguments "," . "," @refuse) (object "{" . "," @refuse) (object "," . "," @refuse)
+  (object_pattern "{" . "," @refuse) (object_pattern "," . "," @refuse) (named_imports "{" . "," @refuse)
+  (export_clause "{" . "," @refuse)]

@@ -116,3 +116,6 @@
 ; A case on a line of the statement before it.
 ([(expression_switch_statement) (type_switch_statement) (select_statement)] @refuse
   (#match? @refuse "\n[ \t]+[^\n\"'`/]*[^\n\"'`/;{:\\s][ \t]+(default:|case [^\n\"'`/:]+:)"))
+
+; A separator with nothing before it.
+[(literal_value "{" . "," @refuse) (parameter_list "(" . "," @refuse)]

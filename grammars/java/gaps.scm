@@ -141,4 +141,4 @@
 ((local_variable_declaration type: (type_identifier) @_type declarator: (variable_declarator !value) @refuse)
   (#eq? @_type "var"))
 ; An escape that there is not.
-((escape_sequence) @refuse (#not-match? @refuse "^\\\\[btnfrsu0-7\\\\'\"\\s]"))
+((escape_sequence) @refuse (#not-match? @refuse "^\\\\[btnfrsu0-7\\\\'\"\\r\\n]"))

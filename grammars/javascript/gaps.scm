@@ -12,3 +12,6 @@
 
 ; A constant without its value.
 (lexical_declaration kind: "const" (variable_declarator name: (_) @refuse !value))
+
+; A modifier of the next line's field, which no line of its own ends.
+((field_definition) @refuse (#any-of? @refuse "accessor" "get" "set" "static"))

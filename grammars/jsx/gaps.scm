@@ -18,3 +18,7 @@
 ; Among attributes an expression is spread.
 ((jsx_opening_element attribute: (jsx_expression) @refuse) (#not-match? @refuse "^[{]\\s*([.]{3}|/[*])"))
 ((jsx_self_closing_element attribute: (jsx_expression) @refuse) (#not-match? @refuse "^[{]\\s*([.]{3}|/[*])"))
+; An element that is called, or whose part is taken, without brackets around it.
+(call_expression function: [(jsx_element) (jsx_self_closing_element)] @refuse)
+(member_expression object: [(jsx_element) (jsx_self_closing_element)] @refuse)
+(subscript_expression object: [(jsx_element) (jsx_self_closing_element)] @refuse)

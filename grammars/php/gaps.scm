@@ -20,3 +20,8 @@
   (class_declaration) (interface_declaration) (trait_declaration) (enum_declaration)] @refuse)
 ; A path of names holds no space.
 ((qualified_name) @refuse (#match? @refuse "\\s"))
+
+; A separator with nothing before it.
+(formal_parameters "(" . "," @refuse)
+; What is new is called in brackets only.
+(function_call_expression function: (object_creation_expression) @refuse)

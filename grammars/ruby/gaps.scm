@@ -26,6 +26,8 @@
   (left_assignment_list (identifier) @refuse)
   (operator_assignment (identifier) @refuse) (unary (identifier) @refuse) (match_pattern (identifier) @refuse) (splat_argument (identifier) @refuse)
   (optional_parameter (identifier) @refuse) (keyword_parameter value: (identifier) @refuse) (case (identifier) @refuse) (when (pattern (identifier) @refuse))
+  (if condition: (identifier) @refuse) (elsif condition: (identifier) @refuse) (unless condition: (identifier) @refuse)
+  (while condition: (identifier) @refuse) (until condition: (identifier) @refuse)
   (if_modifier condition: (identifier) @refuse) (unless_modifier condition: (identifier) @refuse)
   (while_modifier condition: (identifier) @refuse) (until_modifier condition: (identifier) @refuse) (method_parameters (identifier) @refuse) (pair (identifier) @refuse) (parenthesized_statements (identifier) @refuse)
   (program (identifier) @refuse) (rescue_modifier (identifier) @refuse) (return (argument_list (identifier) @refuse)) (then (identifier) @refuse)]
@@ -38,7 +40,7 @@
   (pair value: [(break) (next) (redo) (retry) (return)] @refuse)]
 (call method: [(class_variable) (global_variable) (instance_variable)] @refuse)
 ((method_parameters (identifier) @refuse)
-  (#any-of? @refuse "break" "class" "def" "if" "in" "module" "next" "not" "or" "and" "return" "self" "super" "yield"))
+  (#any-of? @refuse "begin" "break" "case" "class" "def" "do" "else" "end" "ensure" "false" "for" "if" "in" "module" "next" "nil" "not" "or" "and" "rescue" "return" "self" "super" "then" "true" "unless" "until" "while" "yield"))
 ((call arguments: (argument_list) @_given block: (block) @refuse) (#not-match? @_given "^[(]"))
 (call method: (constant) !arguments block: (block) @refuse)
 (binary right: (assignment left: (left_assignment_list)) @refuse)
@@ -48,7 +50,7 @@
 ; Nothing has failed that a choice could be after.
 ([(body_statement (_) @_last . (else) @refuse) (begin (_) @_last . (else) @refuse)] (#not-match? @_last "^(rescue\\b|#)"))
 ; No argument by its place is after one by its name.
-(argument_list (pair) [(array) (call) (constant) (element_reference) (false) (float) (identifier) (instance_variable) (integer)
+(argument_list [(pair) (hash_splat_argument)] [(array) (call) (constant) (element_reference) (false) (float) (identifier) (instance_variable) (integer)
   (nil) (scope_resolution) (simple_symbol) (string) (true)] @refuse)
 ; What a parameter in brackets has no place for.
 (destructured_parameter [(block_parameter) (hash_splat_parameter) (keyword_parameter) (optional_parameter)] @refuse)
@@ -68,3 +70,15 @@
 (right_assignment_list [(break) (next) (redo) (retry) (return)] @refuse)
 (argument_list (parenthesized_statements (match_pattern) @refuse))
 ((call arguments: (argument_list . (hash)) @_given) @refuse (#match? @_given "^[{]"))
+
+; A separator with nothing before it.
+(block_parameters "|" . "," @refuse)
+; What no argument is after, and one by its place after those by their names.
+[(argument_list (hash_splat_argument) (splat_argument) @refuse) (argument_list (block_argument) "," @refuse)]
+; Arguments that are those of the method around them.
+(method parameters: (method_parameters (block_parameter !name))) @room.block
+(singleton_method parameters: (method_parameters (block_parameter !name))) @room.block
+(method parameters: (method_parameters (forward_parameter))) @room.block @room.forward
+(singleton_method parameters: (method_parameters (forward_parameter))) @room.block @room.forward
+((block_argument) @misplaced.block (#eq? @misplaced.block "&"))
+(forward_argument) @misplaced.forward

@@ -138,11 +138,18 @@
 ; An attribute of the block that is not at its beginning.
 (block (_) . (inner_attribute_item) @refuse)
 ; An escape that there is not, and a pattern that changes and is no name.
-((escape_sequence) @refuse (#not-match? @refuse "^\\\\([nrt0\\\\'\"xu]|\\s)"))
+((escape_sequence) @refuse (#not-match? @refuse "^\\\\[nrt0\\\\'\"xu\\r\\n]"))
 (mut_pattern (tuple_struct_pattern) @refuse)
-; A parameter without a name, which only a declaration may have.
+; A parameter without a name, which only the type of a function may have.
 (function_item parameters: (parameters [(array_type) (generic_type) (macro_invocation) (primitive_type) (reference_type)
   (scoped_type_identifier) (tuple_type) (type_identifier)] @refuse))
+([(function_item parameters: (parameters [(abstract_type) (bounded_type) (dynamic_type) (function_type) (never_type) (pointer_type)
+    (unit_type)] @refuse))
+  (function_signature_item parameters: (parameters [(abstract_type) (bounded_type) (dynamic_type) (function_type) (never_type)] @refuse))])
+; A separator with nothing before it.
+[(arguments "(" . "," @refuse) (enum_variant_list "{" . "," @refuse) (field_declaration_list "{" . "," @refuse)
+  (field_initializer_list "{" . "," @refuse) (ordered_field_declaration_list "(" . "," @refuse) (parameters "(" . "," @refuse)
+  (slice_pattern "[" . "," @refuse) (struct_pattern "{" . "," @refuse) (tuple_pattern "(" . "," @refuse) (use_list "{" . "," @refuse)]
 ; Brackets around a bound hold one trait.
 [(trait_bounds (tuple_type (_) @refuse (_)))
   (trait_bounds (tuple_type (bounded_type) @refuse)) (bounded_type (tuple_type (bounded_type) @refuse))

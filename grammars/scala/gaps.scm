@@ -4,3 +4,8 @@
 ((identifier) @refuse
   (#any-of? @refuse "case" "catch" "do" "else" "finally" "for" "if" "match" "return" "throw" "try" "val" "while"))
 (refinement [(expression) (val_definition "=")] @refuse)
+; An escape that there is not.
+((string (escape_sequence) @refuse) (#not-match? @refuse "^\\\\[btnfrsu0-7\\\\'\"]"))
+; Statements of a package, and a name after a value that a block is given to.
+(package_clause (template_body (expression) @misplaced))
+(call_expression function: (postfix_expression) @refuse arguments: (colon_argument))

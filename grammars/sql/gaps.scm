@@ -10,3 +10,6 @@
 ((subscript expression: (field) subscript: (field) @refuse) (#eq? @refuse ""))
 ; A second name for an argument.
 (invocation parameter: (term value: (_) . alias: (_) @refuse))
+; A word that begins a clause or a statement in the place of a parameter or its type.
+([(function_argument (identifier) @refuse) (function_argument custom_type: (object_reference name: (identifier) @refuse))]
+  (#match? @refuse "^(?i:begin|declare|delete|end|execute|fetch|for|if|insert|limit|loop|offset|perform|return|returning|returns|set|update|using|values|with)$"))

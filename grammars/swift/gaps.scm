@@ -12,7 +12,16 @@
 ([(statements (simple_identifier) @refuse) (value_argument value: (simple_identifier) @refuse)
   (assignment result: (simple_identifier) @refuse) (check_expression target: (simple_identifier) @refuse)
   (control_transfer_statement result: (simple_identifier) @refuse)
-  (array_literal (simple_identifier) @refuse) (navigation_expression target: (simple_identifier) @refuse)]
+  (array_literal (simple_identifier) @refuse) (navigation_expression target: (simple_identifier) @refuse)
+  (tuple_expression value: (simple_identifier) @refuse) (dictionary_literal value: (simple_identifier) @refuse)
+  (property_declaration value: (simple_identifier) @refuse) (as_expression expr: (simple_identifier) @refuse)
+  (additive_expression (simple_identifier) @refuse) (multiplicative_expression (simple_identifier) @refuse)
+  (comparison_expression (simple_identifier) @refuse) (equality_expression (simple_identifier) @refuse)
+  (conjunction_expression (simple_identifier) @refuse) (disjunction_expression (simple_identifier) @refuse)
+  (prefix_expression . [(bang) "-" "~"] (simple_identifier) @refuse) (ternary_expression (simple_identifier) @refuse)
+  (nil_coalescing_expression (simple_identifier) @refuse) (range_expression (simple_identifier) @refuse)
+  (interpolated_expression value: (simple_identifier) @refuse) (try_expression (simple_identifier) @refuse)
+  (await_expression (simple_identifier) @refuse)]
   (#any-of? @refuse "break" "case" "catch" "class" "continue" "default" "defer" "do" "else" "enum" "for" "func" "guard" "if"
     "import" "in" "is" "let" "repeat" "return" "switch" "throw" "try" "var" "where" "while"))
 ((call_expression . (simple_identifier) @refuse)
@@ -24,3 +33,5 @@
 (dictionary_literal (assignment) @refuse)
 (prefix_expression "." (try_expression) @refuse)
 (value_arguments (value_argument value: (_)) (value_argument reference_specifier: (_) !value) @refuse)
+; A type that is called, or has a block after it: a cast is in brackets then.
+(call_expression . [(as_expression) (check_expression)] @refuse)

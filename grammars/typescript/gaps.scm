@@ -54,3 +54,12 @@
 (ambient_declaration [(class_declaration body: (class_body (method_definition) @refuse))
   (abstract_class_declaration body: (class_body (method_definition) @refuse)) (function_declaration) @refuse])
 ((number) @refuse (#match? @refuse "^0[0-9]"))
+
+; A modifier of the next line's field; some of them a line of their own does not end.
+((public_field_definition) @refuse (#any-of? @refuse "abstract" "accessor" "async" "declare" "get" "override" "private" "protected"
+  "public" "readonly" "set" "static"))
+
+; A separator with nothing before it, or after it where it does not end a list.
+[(object_type "{" . "," @refuse) (tuple_type "[" . "," @refuse) (type_arguments "," @refuse . ">")]
+; A value has one type.
+(expression_statement (_ . (type_arguments "," @refuse)))
