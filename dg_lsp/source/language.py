@@ -26,8 +26,9 @@ from dg_lsp.source.words import Imports, Injections, Plain, Quotes, Words, read_
 Log = Callable[[str], None]
 # A name as all languages write it.
 WORD = re.compile(r"[^\W\d]\w*")
-# Deeper trees than of any written code; and more tokens than an error in one has.
-_DEEPEST, _MOST_IN_ERROR = 1_000, 4_000
+# Deeper trees than of any written code, and more tokens than an error in one has; and the depth down to which a query
+# looks, whose time is quadratic in it.
+_DEEPEST, _MOST_IN_ERROR, _LOOKED = 1_000, 4_000, 400
 # Comments that nothing closes, beyond which only the first is read as one.
 _MANY = 8
 # What begins a comment where nothing does: no text holds it.
@@ -383,7 +384,7 @@ def injections_of(language: str) -> Injections | None:
 def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) -> tree_sitter.QueryCursor:
     """A cursor of `query`, with a `span` of bytes for what meets it; it looks no deeper than any written code is."""
     cursor = tree_sitter.QueryCursor(query)
-    cursor.set_max_start_depth(_DEEPEST)
+    cursor.set_max_start_depth(_LOOKED)
     if span is not None:
         cursor.set_byte_range(*span)
     return cursor

@@ -49,8 +49,8 @@ def repeated(language: Language, root: Node, span: Span) -> list[Node]:
 
 
 def _name(node: Node) -> bytes | None:
-    """Return the name that `node` gives: its first part, such as the key of a pair, or all of it."""
-    return (node.named_children[0] if node.named_children else node).text
+    """Return the name that `node` gives: its field of that name, its first part, such as a key, or all of it."""
+    return (node.child_by_field_name("name") or next(iter(node.named_children), node)).text
 
 
 def _has_only_comments(root: Node, fill: Span) -> bool:

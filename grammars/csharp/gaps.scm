@@ -188,4 +188,4 @@
 ; A separator with nothing before it.
 [(enum_member_declaration_list "{" . "," @refuse) (initializer_expression "{" . "," @refuse)]
 ; An accessor that is there already.
-(accessor_list (accessor_declaration name: _ @_one) . (accessor_declaration name: _ @_other) @refuse (#eq? @_one @_other))
+(accessor_list (accessor_declaration) @once)

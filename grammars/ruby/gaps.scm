@@ -61,9 +61,9 @@
 ; A choice between nothing.
 ((case) @refuse (#match? @refuse "^case\\s*[^;\n]*\\s+end$"))
 ; Clauses in an order in which no handler has them, or twice.
-([(body_statement [(ensure) (else)] @refuse (rescue) @refuse) (begin [(ensure) (else)] @refuse (rescue) @refuse)
-  (body_statement (ensure) @refuse [(else) (ensure)] @refuse) (begin (ensure) @refuse [(else) (ensure)] @refuse)
-  (body_statement (else) @refuse (else) @refuse) (begin (else) @refuse (else) @refuse)])
+([(body_statement [(ensure) (else)] @refuse . (rescue) @refuse) (begin [(ensure) (else)] @refuse . (rescue) @refuse)
+  (body_statement (ensure) @refuse . [(else) (ensure)] @refuse) (begin (ensure) @refuse . [(else) (ensure)] @refuse)
+  (body_statement (else) @refuse . (else) @refuse) (begin (else) @refuse . (else) @refuse)])
 ; What nothing is assigned to, a jump in a list of values, a pattern in the place of a value, and a hash that is read as a block.
 (assignment left: [(super) (self) (nil) (true) (false)] @refuse)
 ((assignment left: (call method: (identifier) @refuse)) (#match? @refuse "[?!]$"))
