@@ -719,6 +719,14 @@ MUTANTS = (
     ),
     Mutant(
         3,
+        "few slots see what is masked",
+        "dg_lsp/model/networks/attention.py",
+        "scores = scores.masked_fill_(~mask, -torch.inf) if mask.dtype == torch.bool else scores.add_(mask)",
+        "pass",
+        "tests/model/test_attention.py::test_the_result_is_that_of_transformers",
+    ),
+    Mutant(
+        3,
         "an import loses the scale of a norm",
         "dg_lsp/training/importing.py",
         "layer.post_feedforward_layernorm.weight.fill_(_ROOT * scale)",
