@@ -58,12 +58,11 @@ def endings(request: Infill, text: str) -> Iterator[str]:
         yield from shuts
         return
     # The grammar takes a header that is ended.
-    header, is_directive = (
-        begins_body(site, to_bytes(text + shut)),
-        directive_start(language, data, len(data)) >= 0,
-    )
-    signs = dict.fromkeys((b"", *language.words.ends))
-    ends = tuple(end.decode() for end in signs)[: 1 if header or is_directive else None]
+    header = begins_body(site, to_bytes(text + shut))
+    is_ended = header or directive_start(language, data, len(data)) >= 0
+    ends = tuple(end.decode() for end in dict.fromkeys((b"", *language.words.ends)))[
+        : 1 if is_ended else None
+    ]
     yield from (one + end for one in shuts for end in ends)
     # 3.
     words, begun = language.words, data[state.line :].partition(b"(")[0].split()

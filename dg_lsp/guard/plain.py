@@ -56,8 +56,7 @@ def harm_between(site: Site, fill: bytes) -> str:
     if loose := loose_literal(site, fill) or loose_bracket(site, fill):
         return loose.what
     # 2.
-    routine = routine_of(site)
-    if begins_otherwise(site, fill) or (routine is not None and routine.begins_otherwise(fill)):
+    if begins_otherwise(site, fill) or ((routine := routine_of(site)) and routine.begins_otherwise(fill)):
         return "a word that begins no statement"
     if ends_in_brackets(site, fill):
         return "an end of a statement in brackets"

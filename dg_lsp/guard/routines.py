@@ -130,7 +130,7 @@ def _begins(language: Language, text: bytes, span: Span, *, is_declared: bool) -
 
 @lru_cache(maxsize=2)
 def _is_known(routine: Routine) -> bool:
-    """Return whether with nothing in the gap of `routine` all statements begin as they may, but for one that is cut."""
+    """Return whether with nothing in the gap of `routine` all statements but a cut one begin as they may."""
     text, at = routine.before + routine.after, len(routine.before)
     cut = at + first_code(routine.language, text[at:])
     return all(unit.begins or unit.start == cut for unit in _units(routine.language, text))

@@ -94,23 +94,19 @@ def _opens_comment(language: Language, text: bytes, written: int) -> bool:
     )
 
 
-def _holds_another(language: Language, text: bytes, written: int) -> bool:
-    """Return whether the fill of `text`, a directive after its sign, holds another one in code, as `A #else` does.
+def _foreign(language: Language, text: bytes, written: int) -> str:
+    """Return what the fill of `text`, a directive after its sign, may not hold in code: as words, else empty.
 
-    written: where the fill begins.
+    That is a sign of `foreign`, or another directive, as `A #else` has one. written: where the fill begins.
     """
     words = b"|".join(sorted(map(re.escape, language.words.directives), reverse=True))
-    sign = re.compile(rb"%b[ \t]*(?:%b)(?!\w)" % (re.escape(language.words.directive), words))
-    return _first_in_code(language, text, written, sign) is not None
-
-
-def _first_in_code(
-    language: Language, text: bytes, written: int, sign: re.Pattern[bytes]
-) -> re.Match[bytes] | None:
-    """Return the first match of `sign` in `text` from `written` on that is in no string and no comment."""
+    another = re.compile(rb"%b[ \t]*(?:%b)(?!\w)" % (re.escape(language.words.directive), words))
     spans = [(one.start, one.end) for one in tokens(language, text, 0, len(text)) if one.kind in _LITERALS]
-    found = sign.finditer(text, max(written, 0))
-    return next((one for one in found if not any(at <= one.start() < end for at, end in spans)), None)
+    for sign in (language.words.foreign, another):
+        for one in sign.finditer(text, max(written, 0)):
+            if not any(start <= one.start() < end for start, end in spans):
+                return "a directive" if sign is another else f"`{one[0].decode()}`"
+    return ""
 
 
 def _continues(sign: bytes, after: bytes) -> bool:
@@ -136,10 +132,7 @@ def _flaw(language: Language, text: bytes, written: int) -> str:
         return f"an unclosed string after `{name}`"
     if _opens_comment(language, text, written):
         return f"an unclosed comment after `{name}`"
-    sign = _first_in_code(language, text, written, language.words.foreign)
-    what = (
-        f"`{sign[0].decode()}`" if sign else "a directive" if _holds_another(language, text, written) else ""
-    )
+    what = _foreign(language, text, written)
     return f"{what} after `{name}`" if what else ""
 
 

@@ -382,7 +382,7 @@ def injections_of(language: str) -> Injections | None:
 
 
 def query_cursor(query: tree_sitter.Query, span: tuple[int, int] | None = None) -> tree_sitter.QueryCursor:
-    """A cursor of `query`, with a `span` of bytes for what meets it; it looks no deeper than any written code is."""
+    """Return a cursor of `query`, with a `span` for what meets it; matches begin at most _LOOKED nodes deep."""
     cursor = tree_sitter.QueryCursor(query)
     cursor.set_max_start_depth(_LOOKED)
     if span is not None:

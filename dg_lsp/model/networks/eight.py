@@ -14,9 +14,9 @@ from dg_lsp.model.networks.stacks import Many, many_rows
 _TILE = 1 << 19  # weights that are dequantised at a time, so that they stay in the CPU's cache
 # Rows that are multiplied at once as bytes: what each operation on more of them writes does not fit the cache.
 _ROWS = 256
-# Rows up to which all states have two bytes. Of more rows, those have one whose mean size it is off by at most such a
-# share: reading a text of 400 tokens takes 0.55 times as long, and the tokens after it are by 0.001 nats less or more
-# likely, where eight bits of the matrices are 0.0017 (docs/research/speed-and-memory.md).
+# Up to so many rows all states have two bytes. Of more rows, only those have two for which one byte would be off by
+# more than this share of their mean size. After a text of 400 tokens the distribution of the next ones then differs by
+# 0.001 nats; eight bits of the matrices cost 0.0017 (docs/research/speed-and-memory.md).
 _EXACT, _COARSE = 32, 0.1
 _LEVELS = 127 * 256  # the largest of the whole numbers that states become
 _ZERO = 128  # the byte that means 0 in states
@@ -135,7 +135,7 @@ def _multiply(states: Tensor, matrices: Sequence[Eight], made: Tensor) -> None:
     found = [_product_of_bytes(parts, matrix.numbers, *matrix._factors) for matrix in matrices]
     if needing is None and len(found) > 1:
         found = [torch.cat(found, 1)]
-    for product, own in zip(found, made.split([len(product[0]) for product in found], 1), strict=True):
+    for product, own in zip(found, made.split([product.shape[1] for product in found], 1), strict=True):
         high, low = product.tensor_split([len(states)])
         sums = low.add_(high, alpha=256) if needing is None else high.mul_(256).index_add_(0, needing, low)
         own.copy_(sums.mul_(unit))
