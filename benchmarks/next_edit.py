@@ -4,8 +4,8 @@
 
 A scenario is played key by key through the server's own documents: its edits are typed, the places that are offered are
 taken one after the other until there is none. It is right if the files are then as they are wanted, and silent if
-nothing was offered. With a checkpoint its model rates guesses where the rules have found nothing. `--lines N` puts N
-lines of other code after each file, for the times.
+nothing was offered. With a checkpoint its model writes the lines that follow where the rules have found nothing.
+`--lines N` puts N lines of other code after each file, for the times.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Literal, get_args
 
 from dg_lsp.edits.next_edit import is_sound, nearest, next_edits
 from dg_lsp.engine.local import LocalEngine
-from dg_lsp.filling.guesses import Guess, guesses_for, is_likely
+from dg_lsp.filling.rewrites import Rewrite, rewrites_for, written
 from dg_lsp.gaps.gap import Edit
 from dg_lsp.server.documents import Change, Documents
 from dg_lsp.settings import Settings
@@ -34,7 +34,7 @@ _WHERE = re.compile(r"([^:\s]+)(?::(\d+))?(?::(\d+))?")
 
 
 Way = Literal["keys", "lines", "whole"]
-Rate = Callable[[Guess], bool]
+Write = Callable[[Rewrite], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +149,10 @@ class Player:
         self.cursors[name] = start + len(text.encode())
 
 
-def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | None = None) -> Result:
+def play(scenario: Scenario, lines: int = 0, way: Way = "keys", write: Write | None = None) -> Result:
     """Play `scenario`, with so many `lines` of other code below each file, and compare the end with the wanted one.
 
-    likely: returns whether a guess is shown; without it the rules are alone.
+    write: writes what takes the place of a line; without it the rules are alone.
     """
     player, result = Player(scenario, lines, way), Result(False)
     current = scenario.edits[-1].name
@@ -161,14 +161,13 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys", likely: Rate | N
     if scenario.cursor:
         current, line, column = scenario.cursor
         player.cursors[current] = player.now(current).line_starts[line - 1] + column
-    wanted, ruled = [line for hunk in scenario.wanted for line in _lines_of(hunk)], False
+    wanted = [line for hunk in scenario.wanted for line in _lines_of(hunk)]
     for _ in range(_MOST):
         began = time.process_time()
         place = _offered(player, current)
         result.seconds.append(time.process_time() - began)
-        ruled = ruled or place is not None
-        if place is None and not ruled and likely is not None:
-            place = _guessed(player, current, likely)
+        if place is None and write is not None:
+            place = _written(player, current, write)
         if place is None:
             break
         document, edit = place
@@ -210,18 +209,22 @@ def _towards(old: str, new: str) -> set[str]:
 
 def _offered(player: Player, current: str) -> tuple[Document, Edit] | None:
     document = player.now(current)
-    uris = [uri for uri in player.documents.uris() if uri != document.uri]
-    others = [one for uri in uris if (one := player.documents.snapshot(uri)) is not None]
     cursor = player.cursors[current]
-    found = next_edits(document, player.documents.bursts(document.uri), cursor, others)
+    found = next_edits(document, player.documents.bursts(document.uri), cursor, _others(player, document))
     places = nearest(found, document.uri, cursor)
     return next(((d, e) for d, e in places if is_sound(d, e)), None)
 
 
-def _guessed(player: Player, current: str, likely: Rate) -> tuple[Document, Edit] | None:
-    document = player.now(current)
-    found = guesses_for(document, player.documents.bursts(document.uri), player.cursors[current])
-    return next(((document, guess.edit) for guess in found if likely(guess)), None)
+def _written(player: Player, current: str, write: Write) -> tuple[Document, Edit] | None:
+    document, bursts = player.now(current), player.documents.bursts(player.now(current).uri)
+    found = rewrites_for(document, bursts, player.cursors[current], _others(player, document))
+    places = (rewrite.place(write(rewrite)) for rewrite in found)
+    return next((place for place in places if place is not None and is_sound(*place)), None)
+
+
+def _others(player: Player, document: Document) -> list[Document]:
+    uris = [uri for uri in player.documents.uris() if uri != document.uri]
+    return [one for uri in uris if (one := player.documents.snapshot(uri)) is not None]
 
 
 def _shown(document: Document, edit: Edit) -> tuple[str, str, str]:
@@ -247,10 +250,10 @@ def _filler(name: str, lines: int) -> str:
 
 
 def report(
-    scenarios: list[Scenario], lines: int = 0, way: Way = "keys", likely: Rate | None = None
+    scenarios: list[Scenario], lines: int = 0, way: Way = "keys", write: Write | None = None
 ) -> Iterator[str]:
     """Yield a line for each scenario that is not as it should be, and last the shares."""
-    results = [(s, play(s, lines, way, likely)) for s in scenarios]
+    results = [(s, play(s, lines, way, write)) for s in scenarios]
     for scenario, result in results:
         if not result.right:
             missing = "" if result.wrong or not scenario.wanted else f" wanted {scenario.wanted[0].new}"
@@ -274,14 +277,14 @@ def main() -> None:
     parser.add_argument("--way", choices=get_args(Way), default="keys")
     parser.add_argument("--checkpoint", default="")
     given = parser.parse_args()
-    likely: Rate | None = None
+    write: Write | None = None
     if given.checkpoint:
         engine = LocalEngine.open(Settings(checkpoint=given.checkpoint))
 
-        def likely(guess: Guess) -> bool:
-            return asyncio.run(is_likely(engine, guess))
+        def write(rewrite: Rewrite) -> str:
+            return asyncio.run(written(engine, rewrite))
 
-    for line in report(read_scenarios(given.folder), given.lines, given.way, likely):
+    for line in report(read_scenarios(given.folder), given.lines, given.way, write):
         print(line)
 
 

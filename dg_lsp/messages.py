@@ -66,6 +66,23 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
+class Hunk:
+    """A place of a file that was edited, as whole lines: those `removed` from it and those `added`.
+
+    path: the file's path in the project. line: the number of the first line of `above`, from 1. scope: the header of
+    the function or class around the place, "" if there is none. above, below: lines that were not changed.
+    """
+
+    path: str
+    line: int
+    scope: str
+    above: str
+    removed: str
+    added: str
+    below: str
+
+
+@dataclass(frozen=True, slots=True)
 class Infill:
     """One request: the text before and after a gap, and how hard to try.
 
@@ -79,11 +96,12 @@ class Infill:
     other files, the most stable first. `retrieved`: candidates from the project, best first. `start`: a text that the
     free slots start from, of which the share `noised` is noise. `macros`: names that the parser reads as blanks.
     `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
-    `rated`: nothing is written; the Fill has the likelihood of each of these texts as that of the gap. `unimported`,
-    for a gap in an import: names that the file uses and nothing defines or imports, of which the text probably has one.
-    `shown`: a text for the gap that is shown already and right with the probability `chance`; the Fill begins with it,
-    and has the item below it. `soon`: the first lines of a text are wanted as soon as they can be shown and grow; what
-    belongs below them is requested afterwards.
+    `edits`: what was edited lately, and last the place of a line that may follow from it, its `removed` one; the Fill
+    has the lines that take its place, and there is no other gap. `unimported`, for a gap in an import: names that the
+    file uses and nothing defines or imports, of which the text probably has one. `shown`: a text for the gap that
+    is shown already and right with the probability `chance`; the Fill begins with it, and has the item below it.
+    `soon`: the first lines of a text are wanted as soon as they can be shown and grow; what belongs below them is
+    requested afterwards.
     """
 
     prefix: str
@@ -107,7 +125,7 @@ class Infill:
     noised: float = 1.0
     confidence: float = 0.0
     macros: tuple[str, ...] = ()
-    rated: tuple[str, ...] = ()
+    edits: tuple[Hunk, ...] = ()
     unimported: tuple[str, ...] = ()
     shown: str = ""
     chance: float = 1.0
@@ -155,8 +173,8 @@ class Fill:
     the gaps after the first, empty for one that got none. `shortened`: the candidate was broken, and this is its
     longest beginning of whole statements that is not. `source`: where the text is from. `chance`: the estimated
     probability that it is exactly right, None where nobody has estimated it. `partial`: the text is the beginning of a
-    candidate, and `chance` is that of the beginning. `ratings`: how unlikely each of the request's `rated` texts is, in
-    nats. `grows`: the network could write the item below the text, if it is asked with the text as `shown`.
+    candidate, and `chance` is that of the beginning. `grows`: the network could write the item below
+    the text, if it is asked with the text as `shown`.
     """
 
     text: str
@@ -174,7 +192,6 @@ class Fill:
     source: Source = "denoised"
     chance: float | None = None
     partial: bool = False
-    ratings: tuple[float, ...] = ()
     grows: bool = False
 
 

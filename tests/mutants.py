@@ -800,9 +800,9 @@ MUTANTS = (
     Mutant(
         12,
         "a request has the text that an edit has removed",
-        "dg_lsp/filling/guesses.py",
-        "shown = data[example.start : example.end]",
-        "shown = example.old",
+        "dg_lsp/edits/related.py",
+        "word[0] if word[0] in known else _GONE",
+        "word[0]",
         PROTECTION + "test_a_text_that_was_removed_reaches_no_model",
     ),
     Mutant(
@@ -871,11 +871,11 @@ MUTANTS = (
     ),
     Mutant(
         12,
-        "an unlikely guess of the next edit is offered",
-        "dg_lsp/filling/guesses.py",
-        "if gain > alone:",
-        "if gain:",
-        "tests/filling/test_guesses.py::test_a_guess_is_shown_only_if_all_its_texts_were_rated",
+        "a line is offered that does not surely follow from an edit",
+        "dg_lsp/model/sources/rewritten.py",
+        "if not is_sure or text == asked.removed:",
+        "if text == asked.removed:",
+        "tests/model/test_rewritten.py",
     ),
     Mutant(
         12,

@@ -6,7 +6,7 @@ from dg_lsp.context.index import LARGEST, Index, Other, Stamp, family_of, read_o
 from dg_lsp.context.prompt import shortened
 from dg_lsp.context.recent import Edited, recent_edits
 from dg_lsp.context.retrieve import Search, search
-from dg_lsp.context.secrets import is_key
+from dg_lsp.context.secrets import has_secret, is_key
 from dg_lsp.context.similar import similar
 from dg_lsp.context.unimported import unimported
 
@@ -19,6 +19,7 @@ __all__ = [
     "Stamp",
     "context_of",
     "family_of",
+    "has_secret",
     "is_key",
     "prompt",
     "read_other",

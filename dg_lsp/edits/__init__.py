@@ -1,18 +1,18 @@
 """Edits: the other places of a change that was made at one place."""
 
-from dg_lsp.edits.functions import adds_parameter
-from dg_lsp.edits.guesses import Example, guesses
-from dg_lsp.edits.next_edit import example_of, is_sound, nearest, next_edits
-from dg_lsp.edits.places import Place, source_of
+from dg_lsp.edits.next_edit import is_sound, may_be_followed, nearest, next_edits
+from dg_lsp.edits.places import Place
+from dg_lsp.edits.related import Related, hunks_of, related_lines
+from dg_lsp.edits.spans import line_edit
 
 __all__ = [
-    "Example",
     "Place",
-    "adds_parameter",
-    "example_of",
-    "guesses",
+    "Related",
+    "hunks_of",
     "is_sound",
+    "line_edit",
+    "may_be_followed",
     "nearest",
     "next_edits",
-    "source_of",
+    "related_lines",
 ]

@@ -14,7 +14,6 @@ from dg_lsp.edits.arguments import argument_places, parameter_places
 from dg_lsp.edits.awaits import awaited_places
 from dg_lsp.edits.conversions import converted_places, reordered_places
 from dg_lsp.edits.functions import function_at
-from dg_lsp.edits.guesses import Example
 from dg_lsp.edits.headers import header_places, is_in_body
 from dg_lsp.edits.imports import imported_places, names_bound, reimported_places, replaced_places
 from dg_lsp.edits.keys import key_places
@@ -87,26 +86,27 @@ def next_edits(
     return ()
 
 
-def example_of(document: Document, bursts: Bursts, cursor: int) -> Example | None:
-    """Return the newest of the `bursts` of `document` as an Example for guesses; None if it is not to be repeated.
+def may_be_followed(document: Document, bursts: Bursts, cursor: int) -> bool:
+    """Return whether a model may be asked what follows from the newest of the `bursts` of `document`.
 
-    It was not finished, or spans lines, or is in a comment or in broken code, or renames what the file defines.
+    Not where it was not finished, or is in a comment or in broken code, or renames what the file defines.
 
     Raises:
         OutOfTime: looking at it takes too long.
     """
     newest = _newest(document, bursts)
-    typed = _typed(document, newest, cursor) if newest is not None else None
+    typed = _typed(document, newest, cursor) or _typed_lines(document, newest, cursor) if newest else None
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
-        if typed is None or _is_broken(source, typed) or _is_defined(source, typed):
-            return None
-        if _disagrees(typed, bursts, document.data):
-            return None
+        if typed is None or _is_broken(source, typed):
+            return False
+        # A name may have been renamed where it is defined first.
+        same = (b for b in bursts.recent if not {*typed.core}.isdisjoint(_core(b, document.data)))
+        if any(_is_defined(source, _edit_of(document, burst, cursor)) for burst in same):
+            return False
         inside = (source.root.descendant_for_byte_range(c.now, c.stop) for c in typed.spans)
-        if not all(node is not None and "comment" in node.type for node in inside):
-            return Example.of(typed.burst, document.data)
-    return None
+        return not all(node is not None and "comment" in node.type for node in inside)
+    return False
 
 
 def nearest(places: Iterable[Place], uri: str, cursor: int) -> list[Place]:
@@ -171,9 +171,8 @@ def _typed(document: Document, burst: Burst, cursor: int) -> Typed | None:
 
     It spans lines, or is white space alone, or a new line, or a word that is still being typed.
     """
-    data = document.data
-    spans = spans_of(burst, data)
-    core = tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
+    typed, data = _edit_of(document, burst, cursor), document.data
+    spans, core = typed.spans, typed.core
     if not core or any(len(text) > LONGEST or b"\n" in text or b"\r" in text for text in chain(*core)):
         return None
     if not any(b"".join(old.split()) != b"".join(new.split()) for old, new in core):
@@ -183,7 +182,17 @@ def _typed(document: Document, burst: Burst, cursor: int) -> Typed | None:
         return None
     if any(_is_half(c, pair, cursor, data) for c, pair in zip(spans, core, strict=True)):
         return None
-    return Typed(document, burst, spans, core, cursor)
+    return typed
+
+
+def _typed_lines(document: Document, burst: Burst, cursor: int) -> Typed | None:
+    """Return the edit `burst`; None unless it has changed several lines."""
+    typed = _edit_of(document, burst, cursor)
+    return typed if any(b"\n" in text or b"\r" in text for text in chain(*typed.core)) else None
+
+
+def _edit_of(document: Document, burst: Burst, cursor: int) -> Typed:
+    return Typed(document, burst, spans_of(burst, document.data), _core(burst, document.data), cursor)
 
 
 def _is_half(span: Change, pair: tuple[bytes, bytes], cursor: int, data: bytes) -> bool:

@@ -12,9 +12,12 @@ from dg_lsp.edits.spans import LONGEST, NAME, TOKENS
 from dg_lsp.gaps import Edit
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import Document
-from dg_lsp.source.lexer import line_end, line_start
+from dg_lsp.source.lexer import is_last, line_end, line_start
 from dg_lsp.source.names import binding, whole
 
+_PART = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# Lines of an element at most.
+_LINES = 3
 # A line that keeps a parameter as a member: its indentation, the receiver, the name, the end.
 _KEPT = re.compile(rb"([ \t]*)((?:self|this)(?:\.|->))(\w+) = \3(;?)")
 
@@ -32,19 +35,63 @@ def series_places(document: Document, bursts: Bursts, others: Sequence[Document]
                 near.update(NAME.findall(data, max(0, span.now - 2 * LONGEST), span.now))
         if not words:
             return
+    words, near = _with_forms(data, words, near)
     count = max([1, *(data.count(b"\n", span.now, span.stop) for span in bursts.recent[-1].spans(data))])
     found = {document.line_at(m.start()) for word in words for m in whole(word).finditer(data)}
     starts, source = (*document.line_starts, len(data)), source_of(document)
     sources = [source, *(source_of(o) for o in others if any(may_share(source, o, word) for word in words))]
-    for at in sorted({line - up for line in found for up in range(count)} & {*range(len(starts) - count)}):
-        check()
-        parts = [(starts[n], document.line_end(n + count - 1)) for n in range(at, -1, -count)[:4]]
-        done = TOKENS.findall(data, starts[max(at - count, 0)], starts[min(at + 3 * count, len(starts) - 1)])
-        used = [token for token in TOKENS.finditer(data, *parts[0]) if token[0] in words]
-        edits = (_continued(data, parts[0], above, words, near) for above in parts[1:])
-        edit = next(filter(None, edits), None) if {*done}.isdisjoint(words[t[0]] for t in used) else None
-        if edit is not None and _are_defined(sources, [token.span() for token in used], words):
-            yield document, edit
+    # Elsewhere an element may have more lines, such as an arm of a `switch`.
+    for lines in sorted({count, *range(1, _LINES + 1)}):
+        places = {line - up for line in found for up in range(lines)} & {*range(len(starts) - lines)}
+        for at in sorted(places):
+            check()
+            parts = [(starts[n], document.line_end(n + lines - 1)) for n in range(at, -1, -lines)[:4]]
+            done = TOKENS.findall(
+                data, starts[max(at - lines, 0)], starts[min(at + 3 * lines, len(starts) - 1)]
+            )
+            used = [token for token in TOKENS.finditer(data, *parts[0]) if token[0] in words]
+            edits = (_continued(data, parts[0], above, words, near) for above in parts[1:])
+            edit = next(filter(None, edits), None) if {*done}.isdisjoint(words[t[0]] for t in used) else None
+            if edit is None or not _is_whole(source, parts[0]):
+                continue
+            if _are_defined(sources, [token.span() for token in used], words):
+                yield document, edit
+
+
+def _with_forms(
+    data: bytes, words: Mapping[bytes, bytes], near: set[bytes]
+) -> tuple[dict[bytes, bytes], set[bytes]]:
+    """Return `words` with longer names of which each is a part, and `near` with such names of its words.
+
+    Where `SMS` leads to `PUSH`, `send_sms` leads to `send_push` if that is in `data`.
+    """
+    names, parts = {*NAME.findall(data)}, {one.lower(): other for one, other in words.items()}
+    known = {word.lower() for word in near}
+
+    def other(part: re.Match[bytes]) -> bytes:
+        new = parts.get(part[0].lower(), part[0])
+        if part[0].isupper():
+            return new.upper()
+        return new.lower() if part[0].islower() else new[:1].upper() + new[1:]
+
+    found = {name: _PART.sub(other, name) for name in names}
+    forms = {one: new for one, new in found.items() if new != one and new in names}
+    others = {name for name in names if known & {part.lower() for part in _PART.findall(name)}}
+    return forms | dict(words), near | others
+
+
+def _is_whole(source: Source, lines: tuple[int, int]) -> bool:
+    """Return whether the text of `lines` is a whole element, after which another one may come.
+
+    `case RED:` is not without its body, and after `return RED` nothing is reached.
+    """
+    data = source.document.data
+    tokens = [token.span() for token in TOKENS.finditer(data, *lines)]
+    start, end = tokens[0][0], tokens[-1][1]
+    node = source.root.descendant_for_byte_range(start, end)
+    if node is None or (node.start_byte == start and data[end : node.end_byte].strip()):
+        return False
+    return b"\n" in data[start:end] or not is_last(source.language, data, start)
 
 
 def _words_of(data: bytes, now: int, stop: int) -> dict[bytes, bytes]:

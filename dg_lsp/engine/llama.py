@@ -35,7 +35,6 @@ from dg_lsp.model.checkpoint import Checkpoint
 from dg_lsp.model.clock import Clock, draft_of
 from dg_lsp.model.fill import Way, follow, unable
 from dg_lsp.model.prompts.fim import FIM, near_suffix
-from dg_lsp.model.ratings import rate
 from dg_lsp.model.sources.bodies import body_of
 from dg_lsp.model.sources.several import one_by_one
 from dg_lsp.model.step import Schedule
@@ -225,11 +224,9 @@ class LlamaEngine(ForeignEngine):
 
         def run(request: Infill) -> Iterator[Draft | Fill]:
             task = Task(model, PrefixCache(model.network.text_config), request, Clock(request.deadline), run)
-            if request.rated:
-                return rate(task)
             if request.between:
                 way = Way((one_by_one,))
-            elif request.like is not None:
+            elif request.edits or request.like is not None:
                 way = Way((unable,))
             else:
                 way = Way((source,), judged=request.kind in PARTS)

@@ -118,8 +118,8 @@ class LocalEngine:
         loop = asyncio.get_running_loop()
         came, steps = loop.time(), None
         # Checking texts is bounded by itself, because the model's deadline is looked at between its steps only.
-        budget = Budget(BOT if request.deadline is None else ASKED, spare=bool(request.rated))
-        if not request.rated:
+        budget = Budget(BOT if request.deadline is None else ASKED, spare=bool(request.edits))
+        if not request.edits:
             await self._stop_reading()
         with self._turns.seat(request) as seat:
             try:
@@ -135,7 +135,7 @@ class LocalEngine:
                 if steps is not None:
                     # The model thread closes the iterator after the step that is running.
                     await asyncio.shield(loop.run_in_executor(self._thread, _close, steps))
-                if self._read is not None and not self._turns.waiting and not request.rated:
+                if self._read is not None and not self._turns.waiting and not request.edits:
                     self._reading = asyncio.create_task(self._read_on(self._read(request)))
 
     async def _read_on(self, steps: Iterator[Draft | Fill]) -> None:
@@ -305,7 +305,7 @@ def _load(
             return
         model = measured.model
         with ExitStack() as stack:
-            name = f"{request.session} rated" if request.rated else request.session
+            name = f"{request.session} edits" if request.edits else request.session
             cache = stack.enter_context(caches.lend(name))
             nearest = near(model, cache, request)
             if nearest is not request:

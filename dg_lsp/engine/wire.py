@@ -6,7 +6,7 @@ An answer is any number of lines `{"state": ...}`, `{"draft": ...}` and `{"beat"
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, astuple, dataclass, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -15,7 +15,7 @@ from dg_lsp.messages import Draft, Fill, Infill, State, Status
 from dg_lsp.settings import RANGES
 from dg_lsp.source.language import knows
 
-WIRE = 15  # version of this format; part of the socket's name
+WIRE = 16  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 # The bounds of an Infill that comes from a client. An editor stays far below them: they keep one client from taking the
@@ -41,7 +41,7 @@ _LISTS = {
     "context": (100, 1 << 20),
     "retrieved": (100, 100_000),
     "macros": (100, 10_000),
-    "rated": (100, 100_000),
+    "edits": (20, 100_000),
     "unimported": (100, 10_000),
 }
 _COUNT = 10**6  # words that agree, places where a candidate was found
@@ -172,6 +172,8 @@ def _numbers(request: Infill) -> Iterator[tuple[str, float, tuple[float, float]]
     yield "deadline", request.deadline or 0, RANGES["deadline"][:2]
     yield "noised", request.noised, (0, 1)
     yield "chance", request.chance, (0, 1)
+    for hunk in request.edits:
+        yield "edits", hunk.line, (0, _COUNT)
     for one in request.retrieved:
         for value in (one.before, one.behind, one.count):
             yield "retrieved", value, (0, _COUNT)
@@ -182,5 +184,6 @@ def _texts_of(items: Iterable[object]) -> list[str]:
     """Return all texts in `items`, which are texts or records of texts."""
     found: list[str] = []
     for item in items:
-        found += [item] if isinstance(item, str) else [getattr(item, n, "") for n in ("path", "text")]
+        values: tuple[object, ...] = (item,) if isinstance(item, str) else astuple(cast("Any", item))
+        found += [value for value in values if isinstance(value, str)]
     return found

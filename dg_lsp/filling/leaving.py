@@ -1,6 +1,6 @@
 """Leaving: what a request may contain for its receiver: the model of this machine, or a server of `engine_url`.
 
-All requests go through it, those for fills and those for ratings.
+All requests go through it, those for fills and those for next edits.
 """
 
 from dataclasses import replace
@@ -14,13 +14,18 @@ from dg_lsp.source.language import suffixes
 def leaving(request: Infill, settings: Settings) -> Infill:
     """Return `request` with what its receiver may get: the engine that `settings` choose.
 
-    Neither gets a text that is in no file any more, since no request is made of one. A server gets no name of a file:
+    Neither gets a word that is in no file any more, since no request is made of one. A server gets no name of a file:
     `../billing/rates.py` becomes `1.py`.
     """
     if not settings.engine_url:
         return request
     pieces = enumerate(request.context, 1)
-    return replace(request, context=tuple(Piece(_nameless(piece.path, n), piece.text) for n, piece in pieces))
+    paths = {path: n for n, path in enumerate(dict.fromkeys(hunk.path for hunk in request.edits), 1)}
+    return replace(
+        request,
+        context=tuple(Piece(_nameless(piece.path, n), piece.text) for n, piece in pieces),
+        edits=tuple(replace(hunk, path=_nameless(hunk.path, paths[hunk.path])) for hunk in request.edits),
+    )
 
 
 def _nameless(path: str, number: int) -> str:

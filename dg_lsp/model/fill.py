@@ -21,12 +21,12 @@ from dg_lsp.model.likelihood import neg_log_likelihoods_of_tokens
 from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.plan import NOISED, may_denoise, plan_for
 from dg_lsp.model.prompts.fim import near_suffix
-from dg_lsp.model.ratings import rate
 from dg_lsp.model.sources.below import grown, next_item
 from dg_lsp.model.sources.bodies import bodies, bodies_beside_similar, docstrings
 from dg_lsp.model.sources.denoised import denoised
 from dg_lsp.model.sources.lines import lines, lines_in_sight
 from dg_lsp.model.sources.retrieved import retrieved
+from dg_lsp.model.sources.rewritten import rewritten
 from dg_lsp.model.sources.several import one_by_one, several
 from dg_lsp.model.sources.spans import spans
 from dg_lsp.model.sources.words import whole_words, words
@@ -42,7 +42,7 @@ SURE, HOPE = 0.15, 0.1
 # the suffix, and tokens of prefix and suffix, which are one chunk with the tokens around them.
 _SHARE, _SUFFIX, _READS = 0.5, 300, CHUNK - 24
 
-Asked = Literal["shown", "half word", "gaps", "given", "span", "part", "body", "docstring"]
+Asked = Literal["edits", "shown", "half word", "gaps", "given", "span", "part", "body", "docstring"]
 Ability = Literal["reads", "reads both sides", "only denoises", "denoises", "judges"]
 
 
@@ -66,7 +66,9 @@ def unable(task: Task) -> Generator[Draft, None, list[Candidate]]:
     """Find nothing, and give the reason why this checkpoint cannot fill the gap."""
     yield from ()
     why = "this checkpoint cannot rewrite a selection; delete the selected text to have the gap filled"
-    if task.request.shown:
+    if task.request.edits:
+        why = "this checkpoint follows no edits; a model that was trained on fill-in-the-middle does, such as coder"
+    elif task.request.shown:
         why = "this checkpoint writes nothing below a text that is shown"
     return candidates_of("denoised", [Fill("", parses=False, refusal=why)])
 
@@ -80,6 +82,7 @@ _SEEN_LINES = Way((lines_in_sight,), judged=True, grows=True)
 # gives the length, only the denoiser can use it. A network that can denoise writes bodies from left to right only where
 # its judge was fitted, since with such a one that was measured.
 _ROWS: dict[Asked, tuple[Way, ...]] = {
+    "edits": (_UNABLE, Way((rewritten,)), _UNABLE, _UNABLE, _UNABLE),
     "shown": (_UNABLE, Way((next_item,)), _UNABLE, _UNABLE, _UNABLE),
     "half word": (_WORDS, _SEEN_LINES, Way((whole_words,)), _WORDS, _WORDS),
     "gaps": (_ONE_BY_ONE, _ONE_BY_ONE, _SEVERAL, _SEVERAL, _SEVERAL),
@@ -97,9 +100,9 @@ WAYS: dict[tuple[Asked, Ability], Way] = {
 
 
 def fill(model: Checkpoint, cache: PrefixCache, request: Infill) -> Generator[Draft | Fill, None, None]:
-    """Fill the gap of `request` with `model`, in the way that both allow, or rate texts; yield Drafts, then a Fill."""
+    """Fill the gap of `request` with `model`, in the way that both allow; yield Drafts, then a Fill."""
     task = Task(model, cache, request, Clock(request.deadline), partial(fill, model, cache))
-    return rate(task) if request.rated else follow(task, way_of(model, request))
+    return follow(task, way_of(model, request))
 
 
 def follow(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
@@ -110,7 +113,9 @@ def follow(task: Task, way: Way) -> Generator[Draft | Fill, None, None]:
 def way_of(model: Checkpoint, request: Infill) -> Way:
     """The way in which `model` fills the gap of `request`."""
     asked: Asked = "given"
-    if request.shown:
+    if request.edits:
+        asked = "edits"
+    elif request.shown:
         asked = "shown"
     elif request.between:
         asked = "gaps"
@@ -323,7 +328,7 @@ def with_time_to_read(model: Checkpoint, cache: PrefixCache, request: Infill) ->
 
 def _long_to_read(model: Checkpoint, cache: PrefixCache, request: Infill) -> int:
     """Return how many tokens `cache` does not hold; 0 where reading them leaves enough of the deadline."""
-    if model.costs is None or request.deadline is None or not model.ends:
+    if model.costs is None or request.deadline is None or not model.ends or request.edits:
         return 0
     wanted, _ = tokenise(model, request)
     unread = len(wanted) - cache.shared(wanted)

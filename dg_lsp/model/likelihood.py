@@ -14,7 +14,7 @@ from dg_lsp.model.networks.base import Reader
 from dg_lsp.model.tiles import tile_rows, tiled_logits
 from dg_lsp.model.tree import Tree
 
-_AT_ONCE = 32  # tokens that are predicted together at most
+AT_ONCE = 32  # tokens that are predicted together at most
 
 
 def neg_log_likelihoods(
@@ -47,6 +47,6 @@ def neg_log_likelihoods_of_tokens(
     states = torch.cat([own[start:] for own, start in zip(read, starts, strict=True)])
     counted = [text[start:] for text, start in zip(texts, starts, strict=True)]
     wanted = torch.tensor([token for text in counted for token in text], device=states.device)
-    tiles = tiled_logits(network, states, _AT_ONCE), wanted.split(min(_AT_ONCE, tile_rows(network)))
+    tiles = tiled_logits(network, states, AT_ONCE), wanted.split(min(AT_ONCE, tile_rows(network)))
     nats = [F.cross_entropy(logits, some, reduction="none") for logits, some in zip(*tiles, strict=True)]
     return [row.tolist() for row in torch.cat(nats).split([len(text) for text in counted])]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from dg_lsp.edits import Place
 from dg_lsp.gaps import Edit, apply_edit
+from dg_lsp.messages import Infill
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document
 
-_OFFERED, _DISMISSED = 32, 200
+_OFFERED, _DISMISSED, _WRITTEN = 32, 200, 64
 Key = tuple[str, int, str, bytes]
 
 
@@ -36,8 +37,8 @@ class Repeats:
         self._offered: deque[Repeat] = deque(maxlen=_OFFERED)
         self._dismissed: deque[Key] = deque(maxlen=_DISMISSED)
         self._count = 0
-        self._sure = deque[tuple[str, int]](maxlen=_OFFERED)
         self._taken: tuple[str, int, Repeat] | None = None
+        self._written = deque[tuple[Infill, str]](maxlen=_WRITTEN)
 
     def taken(self, document: Document) -> Repeat | None:
         """Return the last edit that was offered and made, if `document` is still as that edit has made it."""
@@ -54,13 +55,13 @@ class Repeats:
         self._offered.append(made)
         return made
 
-    def note_sure(self, source: str, burst: Burst) -> None:
-        """Note that the rules have found the places of this burst, so that no others need to be guessed."""
-        self._sure.append((source, burst.number))
+    def text_for(self, request: Infill) -> str | None:
+        """Return what a model has written for `request`; None if it was not asked."""
+        return next((text for asked, text in self._written if asked == request), None)
 
-    def is_sure(self, source: str, burst: Burst) -> bool:
-        """Return whether the rules have found the places of this burst."""
-        return (source, burst.number) in self._sure
+    def note_text(self, request: Infill, text: str) -> None:
+        """Note what a model has written for `request`, so that it is not asked again for the same line."""
+        self._written.append((request, text))
 
     def left(self, source: str, burst: Burst, places: Iterable[Place]) -> list[Place]:
         """Return those of `places` that were not dismissed for this burst."""
@@ -75,9 +76,9 @@ class Repeats:
         kept = (one for one in self._offered if uri not in (one.source, one.document.uri))
         self._offered = deque(kept, _OFFERED)
         # The bursts of a document that is opened again are numbered from the beginning.
-        self._sure = deque((one for one in self._sure if one[0] != uri), _OFFERED)
         self._dismissed = deque((key for key in self._dismissed if uri not in (key[0], key[2])), _DISMISSED)
         self._taken = None
+        self._written.clear()
 
 
 def _key(source: str, number: int, place: Place) -> Key:

@@ -13,7 +13,7 @@ from dg_lsp.context.prompt import build
 from dg_lsp.engine import wire
 from dg_lsp.gaps import words
 from dg_lsp.gaps.find import find_gap
-from dg_lsp.messages import Draft, Fill, Infill, Piece, Retrieved, Run, State, Status
+from dg_lsp.messages import Draft, Fill, Hunk, Infill, Piece, Retrieved, Run, State, Status
 from dg_lsp.settings import RANGES, Settings, override
 from dg_lsp.source.document import Document
 
@@ -43,6 +43,7 @@ COUNTS, SHARES = st.integers(0, 10**6), st.floats(0, 1)
 # Fields of what a client asks, which are bounded.
 BOUNDED: dict[type, dict[str, st.SearchStrategy[Any]]] = {
     Retrieved: {"before": COUNTS, "behind": COUNTS, "count": COUNTS, "near": SHARES},
+    Hunk: {"line": COUNTS},
     Infill: {
         "language": st.sampled_from(["python", "typescriptreact"]),
         "indent": st.text(" \t"),
@@ -62,7 +63,7 @@ def records(kind: type) -> st.SearchStrategy[Any]:
     return st.builds(kind, **chosen)
 
 
-for part in (Run, Piece, Retrieved):
+for part in (Run, Hunk, Piece, Retrieved):
     RECORDS[tuple[part, ...]] = st.lists(records(part), max_size=3).map(tuple)  # type: ignore[valid-type]
 
 
@@ -85,16 +86,17 @@ def test_a_status_arrives_as_it_was_sent(status: Status) -> None:
 # What crosses in each version of the wire. A window and an engine of one version may come from two installations, so
 # a field may only be added, renamed or removed together with a new version.
 SHAPES = {
-    15: {
+    16: {
         "Infill": "prefix suffix language kind indent seed effort deadline session like alternatives between "
         "priority window endings context retrieved start noised "
-        "confidence macros rated unimported shown chance soon",
+        "confidence macros edits unimported shown chance soon",
+        "Hunk": "path line scope above removed added below",
         "Piece": "path text",
         "Retrieved": "text before behind count near",
         "Run": "text anchored accepted entropy",
         "Draft": "step runs milliseconds pause",
         "Fill": "text score steps searched reason parses repairs milliseconds refusal others further shortened "
-        "source chance partial ratings grows",
+        "source chance partial grows",
         "Status": "state done why checkpoint digest device memory milliseconds steps queue passes fills hits wire "
         "package python torch process seconds",
         "State": "starting loading ready busy slow failed",
@@ -102,7 +104,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("kind", [Infill, Piece, Retrieved, Run, Draft, Fill, Status])
+@pytest.mark.parametrize("kind", [Infill, Hunk, Piece, Retrieved, Run, Draft, Fill, Status])
 def test_the_records_have_the_shape_of_their_wire_version(kind: type) -> None:
     assert wire.WIRE in SHAPES, "write down the shape of the records in the new version"
     shape = " ".join(field.name for field in fields(kind))

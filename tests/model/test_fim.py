@@ -737,25 +737,6 @@ def test_a_checkpoint_may_name_another_style_and_its_own_judge(tmp_path: Path) -
     assert math.isfinite(filled(found, REQUEST).score)
 
 
-def test_texts_are_rated_as_the_text_of_the_gap(model: Checkpoint) -> None:
-    request = Infill(ABOVE, SUFFIX, "python", "rest_of_line", rated=("    return r", "    return r * x"))
-    *drafts, rated = fill(model, PrefixCache(model.network.text_config), request)
-    assert drafts and isinstance(rated, Fill) and not rated.text
-    known = tokenise(model, request)[0]
-    for text, nats in zip(request.rated, rated.ratings, strict=True):
-        tokens = torch.tensor([[*known, *model.encode(text), model.ends[0]]])
-        with torch.inference_mode():
-            logits = model.network.network(tokens).logits[0].float().log_softmax(-1)
-        wanted = -sum(logits[at - 1, int(tokens[0, at])] for at in range(len(known), tokens.shape[1]))
-        assert nats == pytest.approx(float(wanted), rel=1e-6)
-
-
-def test_a_network_that_sees_one_side_rates_nothing(model: Checkpoint) -> None:
-    request = Infill(ABOVE, SUFFIX, "python", "rest_of_line", rated=("a", "b"))
-    (refused,) = fill(replace(model, ends=()), PrefixCache(model.network.text_config), request)
-    assert isinstance(refused, Fill) and "fill-in-the-middle" in refused.refusal and not refused.ratings
-
-
 def test_a_text_with_a_name_that_is_to_be_imported_gains_and_all_others_stay_as_they_are_to_each_other(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ class Recorder(ScriptedEngine):
     """An engine that keeps the bytes of each request, as they would leave this process."""
 
     def __init__(self) -> None:
-        super().__init__(lambda asked: Fill("1", ratings=tuple(0.0 for _ in asked.rated)))
+        super().__init__(lambda asked: Fill("1"))
         self.bytes: list[bytes] = []
         self.heard: Callable[[bytes], None] = self.bytes.append
 

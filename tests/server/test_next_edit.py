@@ -1,6 +1,7 @@
 """The request `dg-lsp/nextEdit`: places that are offered, taken and dismissed, and documents that are not read."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ from lsprotocol import types
 
 from dg_lsp.engine.scripted import ScriptedEngine
 from dg_lsp.gaps.gap import Edit
-from dg_lsp.messages import Draft, Fill
+from dg_lsp.messages import Draft, Fill, Infill
 from dg_lsp.reasons import NoGap
 from dg_lsp.server.capabilities import Capabilities
 from dg_lsp.server.handlers import next_edit as handler
@@ -190,7 +191,9 @@ POINT = "file:///w/point.py"
 FIELDS = "class Point:\n    x: int\n    y: int\n    z: int\n"
 
 
-def guessing(monkeypatch: pytest.MonkeyPatch, answer: Fill) -> tuple[Context, ScriptedEngine]:
+def guessing(
+    monkeypatch: pytest.MonkeyPatch, answer: Fill | Callable[[Infill], Fill]
+) -> tuple[Context, ScriptedEngine]:
     """A context in which the first field of a class has become a float, and an engine that is loaded."""
     monkeypatch.setattr(handler, "_PAUSE", 0.0)
     context, engine = made(), ScriptedEngine(answer)
@@ -200,14 +203,16 @@ def guessing(monkeypatch: pytest.MonkeyPatch, answer: Fill) -> tuple[Context, Sc
     return context, engine
 
 
-LIKELY, UNLIKELY = Fill("", ratings=(30.0, 5.0)), Fill("", ratings=(5.0, 30.0))
+def following(asked: Infill) -> Fill:
+    """A model that lets every line follow: `y: int` becomes `y: float`."""
+    return Fill(asked.edits[-1].removed.replace("int", "float"))
 
 
-def test_guesses_that_the_model_finds_likely_are_offered_until_there_is_none(
+def test_lines_that_the_model_lets_follow_are_offered_until_there_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> list[tuple[int, str]]:
-        context, _ = guessing(monkeypatch, LIKELY)
+        context, _ = guessing(monkeypatch, following)
         taken, found = list[tuple[int, str]](), await asked(context, POINT, 1, 12)
         while (edit := found["edit"]) is not None:
             taken.append((edit["range"].start.line, edit["label"]))
@@ -219,9 +224,9 @@ def test_guesses_that_the_model_finds_likely_are_offered_until_there_is_none(
     assert asyncio.run(scenario()) == [(2, "int → float"), (3, "int → float")]
 
 
-def test_a_guess_that_was_dismissed_is_not_rated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_was_dismissed_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> list[int]:
-        context, engine = guessing(monkeypatch, LIKELY)
+        context, engine = guessing(monkeypatch, following)
         lines = list[int]()
         while (edit := (await asked(context, POINT, 1, 12))["edit"]) is not None:
             lines.append(edit["range"].start.line)
@@ -232,8 +237,8 @@ def test_a_guess_that_was_dismissed_is_not_rated_again(monkeypatch: pytest.Monke
     assert asyncio.run(scenario()) == [2, 3]
 
 
-@pytest.mark.parametrize("answer", [UNLIKELY, Fill("", refusal="this checkpoint rates no edits"), Fill("x")])
-def test_unlikely_guesses_and_engines_that_rate_none_offer_nothing(
+@pytest.mark.parametrize("answer", [Fill("", refusal="nothing surely follows"), Fill("    y: = (\n")])
+def test_a_line_that_does_not_surely_follow_or_is_broken_is_not_offered(
     answer: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context, engine = guessing(monkeypatch, answer)
@@ -245,7 +250,7 @@ def test_no_model_is_asked_where_the_rules_know_the_places_or_none_was_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> None:
-        context, engine = guessing(monkeypatch, LIKELY)
+        context, engine = guessing(monkeypatch, following)
         renamed(context)
         while (edit := (await asked(context))["edit"]) is not None:
             await dismiss(context, edit)
@@ -256,9 +261,9 @@ def test_no_model_is_asked_where_the_rules_know_the_places_or_none_was_loaded(
     asyncio.run(scenario())
 
 
-def test_the_next_key_ends_the_rating(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_key_ends_the_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        context, engine = guessing(monkeypatch, LIKELY)
+        context, engine = guessing(monkeypatch, following)
         engine._drafts, engine._pause = (Draft(0, (), 0.0),) * 1000, 0.01
         task = asyncio.create_task(asked(context, POINT, 1, 12))
         while not engine.passes:

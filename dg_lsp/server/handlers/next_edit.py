@@ -7,16 +7,15 @@ from typing import Any
 from lsprotocol import types
 
 from dg_lsp.budget import UNASKED, within
-from dg_lsp.edits import is_sound, nearest, next_edits
+from dg_lsp.edits import Place, is_sound, nearest, next_edits
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.filling.guesses import guesses_for, is_likely
-from dg_lsp.gaps import Edit
+from dg_lsp.filling.rewrites import rewrites_for, written
 from dg_lsp.reasons import NoGap
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat
 from dg_lsp.server.snapshot import Snapshot
-from dg_lsp.source.bursts import Burst
+from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
 
 _LONGEST = 60  # characters of a label
@@ -44,8 +43,8 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     """Return the reply for the cursor at `position`.
 
     1. Find the edit to repeat: the newest one of the document, or, if a repetition was just taken in it, the edit that
-    was repeated.  2. Find its places by rules.  3. Take the first sound one.  4. If the rules find none, take the first
-    guess that a loaded model finds likely.
+    was repeated.  2. Find its places by rules.  3. Take the first sound one.  4. If there is none left, take the first
+    line that a loaded model lets follow.
     """
     if not snapshot.settings.next_edit:
         return Reply(_empty("next edits are switched off by the setting nextEdit"), None)
@@ -59,11 +58,9 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     at = cursor if source is document else -1
     # 2.
     with within(UNASKED):
-        work = asyncio.to_thread(next_edits, source, bursts, at, others)
-        places = await context.session.current(document.uri, work)
+        rules = asyncio.to_thread(next_edits, source, bursts, at, others)
+        places = await context.session.current(document.uri, rules)
         repeats = context.session.repeats
-        if places:
-            repeats.note_sure(source.uri, burst)
         # 3.
         for place in repeats.left(source.uri, burst, nearest(places, document.uri, cursor)):
             sound = await context.session.current(document.uri, asyncio.to_thread(is_sound, *place))
@@ -72,29 +69,39 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
                 shown = repeats.offer(source.uri, burst, place)
                 return Reply({"edit": _edit(context, shown), "reason": None}, None)
     # 4.
-    if source is document and not repeats.is_sure(source.uri, burst):
-        edit = await context.session.current(document.uri, _guessed(context, snapshot, burst, cursor))
-        if edit is not None:
-            shown = repeats.offer(source.uri, burst, (document, edit))
-            return Reply({"edit": _edit(context, shown), "reason": None}, None)
+    work = _written(context, snapshot.settings, source, at)
+    line = await context.session.current(document.uri, work)
+    if line is not None and await context.workspace.is_current(line[0]):
+        shown = repeats.offer(source.uri, burst, line)
+        return Reply({"edit": _edit(context, shown), "reason": None}, None)
     return Reply(_empty("the last edit is not to be repeated at any other place"), None)
 
 
-async def _guessed(context: Context, snapshot: Snapshot, burst: Burst, cursor: int) -> Edit | None:
-    """Return the first edit that a loaded model finds likely to repeat `burst`; it is asked after a pause only."""
-    document, settings, session = snapshot.document, snapshot.settings, context.session
+async def _written(context: Context, settings: Settings, document: Document, cursor: int) -> Place | None:
+    """Return the first line that a loaded model lets follow from the last edit of `document`.
+
+    It is asked after a pause only. cursor: -1 where it is in another document.
+    """
+    session, others = context.session, context.workspace.beside(document)
     bursts = context.workspace.documents.bursts(document.uri)
+    if (burst := bursts.last) is None:
+        return None
     with suppress(EngineError), within(UNASKED):
         # The next key ends this, so while one types nobody asks for the engine's state.
         await asyncio.sleep(_PAUSE)
         engine = await session.loaded()
         if engine is None:
             return None
-        door = session.door(document, settings, engine)
-        for guess in await asyncio.to_thread(guesses_for, document, bursts, cursor, settings):
-            left = session.repeats.left(document.uri, burst, [(document, guess.edit)])
-            if left and await is_likely(door, guess):
-                return guess.edit
+        door, repeats = session.door(document, settings, engine), session.repeats
+        for rewrite in await asyncio.to_thread(rewrites_for, document, bursts, cursor, others, settings):
+            text = repeats.text_for(rewrite.request)
+            if text is None:
+                text = await written(door, rewrite)
+                repeats.note_text(rewrite.request, text)
+            place = rewrite.place(text)
+            for one in repeats.left(document.uri, burst, [place] if place else []):
+                if await asyncio.to_thread(is_sound, *one):
+                    return one
     return None
 
 

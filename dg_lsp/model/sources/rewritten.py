@@ -1,0 +1,145 @@
+"""The lines that take the place of one after the edits of a file, written from left to right as a hunk of their diff.
+
+The old line is a draft of the new one: what the network agrees with is read in one pass (speculative decoding:
+Leviathan et al. 2023, arXiv:2211.17192), and so is what followed the same two tokens in the diff. A diff promises a
+change, so that a network changes lines that are only like the edited one, too; the text around the line, as it is now,
+has to make the new lines likelier as well.
+"""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dg_lsp.messages import Draft, Fill, Hunk
+from dg_lsp.model.beam import Lookup, text_logits, tokens_across
+from dg_lsp.model.cache import PrefixCache
+from dg_lsp.model.candidates import Candidate, candidates_of
+from dg_lsp.model.checkpoint import Checkpoint
+from dg_lsp.model.clock import draft_of
+from dg_lsp.model.likelihood import AT_ONCE, neg_log_likelihoods
+from dg_lsp.model.prompts.diff import ADDED, REMOVED, diff_of, opening_of
+from dg_lsp.model.task import Task, read_in_time
+from dg_lsp.model.tokens import tokenise
+from dg_lsp.model.tree import Tree
+from dg_lsp.source.document import LINE_END
+
+# Lines that take the place of one at most, and the tokens that they have more than it.
+_LINES, _LONGER = 5, 48
+# Tokens that are read ahead after one that the network did not expect.
+_AHEAD = 8
+# How likely the new lines must be after the edits; how much likelier than the old one there, in the file, and both
+# together; in nats (docs/research/next-edits.md).
+_SURE, _GAIN, _FITS, _BOTH = -0.5, 5.0, -1.0, 7.0
+UNSURE = "no change of this line surely follows from the edits"
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A tree that has read a diff, the line that may change, removed, and the same line as a new one.
+
+    own: the tokens of the new one; same: their log likelihood. states: the hidden states that predict them and the next
+    one.
+    """
+
+    tree: Tree
+    lookup: Lookup
+    own: tuple[int, ...]
+    states: Tensor
+    same: float
+
+
+@torch.inference_mode()
+def rewritten(task: Task) -> Generator[Draft, None, list[Candidate]]:
+    """Write what takes the place of the line of the last hunk, after the others; return it, or why there is none."""
+    model, (*made, asked) = task.model, task.request.edits
+    yield from task.encode(model.encode(diff_of(made)))
+    start = _begin(task, asked, opening_of(asked, made[-1].path))
+    text, score = yield from _written(task, start)
+    gain = score - start.same
+    if text != asked.removed and score >= _SURE and gain >= _GAIN:
+        fits = yield from _likelier_in_file(task, asked.removed, text)
+        if fits >= _FITS and gain + fits >= _BOTH:
+            return candidates_of("drafted", [Fill(text, -score, reason="stable", source="drafted")])
+    return candidates_of("drafted", [Fill("", parses=False, refusal=UNSURE)])
+
+
+def _likelier_in_file(task: Task, *lines: str) -> Generator[Draft, None, float]:
+    """Return how much likelier the second text of whole `lines` is between the texts around the first, in nats."""
+    model = task.model
+    around = replace(task.request, edits=(), kind="rest_of_line")
+    cache = PrefixCache(model.network.text_config)
+    prefix, seam = tokenise(model, around)
+    yield from read_in_time(model, cache, (*prefix, *seam.head), task.clock)
+    texts = [model.encode(text.removesuffix("\n")) + model.ends[:1] for text in lines]
+    old, new = neg_log_likelihoods(model.network, cache, texts, [0] * len(texts))
+    return old - new
+
+
+def _begin(task: Task, asked: Hunk, opening: str) -> _Start:
+    """Read the hunk `asked` up to its line, and the line: removed, and as a new one."""
+    model, cache = task.model, task.cache
+    above, own = model.encode(opening), model.encode(asked.removed)
+    signs = *model.encode(f"{REMOVED}{asked.removed}"), *model.encode(ADDED)
+    tree = Tree(model.network, cache, len(cache.tokens))
+    (states,) = tree.read([[*above, *signs, *own]])
+    states = states[len(above) + len(signs) - 1 :]
+    same = sum(_likelihoods(model, states, own))
+    return _Start(tree, Lookup((*cache.tokens, *above), [own]), own, states, same)
+
+
+def _written(task: Task, start: _Start) -> Generator[Draft, None, tuple[str, float]]:
+    """Write lines until none is likely to be added; yield a Draft before each pass.
+
+    Returns the lines, and their log likelihood, that no further one is added included; minus infinity if they did not
+    end in time, or are too unlikely.
+    """
+    model, tree, expected, states = task.model, start.tree, start.own, start.states
+    tokens, lines, score = list[int](), list[tuple[int, ...]](), 0.0
+    while score >= _SURE and len(tokens) <= len(start.own) + _LONGER and not task.clock.is_hopeless():
+        yield draft_of(len(tokens), model.tokenizer.decode(tokens), task.clock)
+        # Take the tokens that were expected, and the first that was not, up to the end of the line.
+        likeliest = _likeliest(model, states)
+        agreed = next((n for n, token in enumerate(expected) if token != likeliest[n]), len(expected))
+        ends = (n for n, token in enumerate(likeliest[: agreed + 1]) if _ends_line(model, token))
+        new = likeliest[: next(ends, agreed) + 1]
+        score += sum(_likelihoods(model, states, new))
+        tokens += new
+        tree.shorten([len(expected) - len(new) + 1])
+        if not _ends_line(model, new[-1]):
+            expected = start.lookup.after(tokens, _AHEAD)
+            (states,) = tree.read([[new[-1], *expected]])
+            continue
+        # A further line is added if that is likelier than not.
+        lines.append(tuple(tokens))
+        tokens = []
+        (states,) = tree.read([[new[-1]]])
+        plus = tokens_across(model, ADDED)
+        added = float(text_logits(model, states)[0].softmax(-1)[plus].sum())
+        if added < 0.5 or len(lines) == _LINES:
+            texts = (LINE_END.split(model.tokenizer.decode(line), maxsplit=1)[0] for line in lines)
+            return "".join(f"{text}\n" for text in texts), score + math.log1p(-min(added, 0.999))
+        score += math.log(added)
+        sign, expected = model.encode(ADDED), ()
+        states = tree.read([sign])[0][-1:]
+    return "", -math.inf
+
+
+def _ends_line(model: Checkpoint, token: int) -> bool:
+    return LINE_END.search(model.texts[token]) is not None
+
+
+def _likeliest(model: Checkpoint, states: Tensor) -> list[int]:
+    """Return the likeliest token after each of `states`."""
+    return [int(token) for some in states.split(AT_ONCE) for token in text_logits(model, some).argmax(-1)]
+
+
+def _likelihoods(model: Checkpoint, states: Tensor, tokens: Sequence[int]) -> list[float]:
+    """Return the log likelihood of each of `tokens` after the first of `states`."""
+    wanted = torch.tensor(tokens, device=states.device)
+    parts = zip(states[: len(tokens)].split(AT_ONCE), wanted.split(AT_ONCE), strict=True)
+    nats = [F.cross_entropy(text_logits(model, some), own, reduction="none") for some, own in parts]
+    return [-float(one) for one in torch.cat(nats)]

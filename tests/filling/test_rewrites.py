@@ -1,0 +1,180 @@
+"""Lines that may follow the last edit: which are asked for, what the request has, and the edit that comes of a text."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.next_edit import Hunk, Player, Scenario, play, read_scenarios
+from dg_lsp.engine.scripted import ScriptedEngine
+from dg_lsp.filling.rewrites import Rewrite, rewrites_for, written
+from dg_lsp.gaps import apply_edit
+from dg_lsp.messages import Fill
+from dg_lsp.settings import Settings
+
+HERE = Path(__file__).parents[1] / "edits"
+SCENARIOS = read_scenarios(HERE / "next_edit_model")
+BOX = "struct Box {\n    int width;\n    int height;\n    double depth;\n};\n"
+WIDER = Hunk("box.cpp", 0, ("    int width;",), ("    long width;",))
+
+
+def played(files: dict[str, str], *hunks: Hunk) -> Player:
+    player = Player(Scenario("", files, (), None, ()))
+    for hunk in hunks:
+        player.type(hunk)
+    return player
+
+
+def asked(player: Player, name: str, settings: Settings | None = None) -> list[Rewrite]:
+    document = player.now(name)
+    others = [player.now(other) for other in player.cursors if other != name]
+    bursts = player.documents.bursts(document.uri)
+    return rewrites_for(document, bursts, player.cursors[name], others, settings)
+
+
+def lines(found: list[Rewrite]) -> list[str]:
+    return [rewrite.request.edits[-1].removed.strip() for rewrite in found]
+
+
+def knowing(scenario: Scenario) -> Callable[[Rewrite], str]:
+    """A model that writes what the scenario wants."""
+    wanted = {one: other for hunk in scenario.wanted for one, other in zip(hunk.old, hunk.new, strict=True)}
+    return lambda rewrite: f"{wanted.get(rewrite.request.edits[-1].removed.rstrip(), '')}\n".lstrip("\n")
+
+
+def test_there_are_enough_scenarios_of_which_half_want_silence() -> None:
+    assert len(SCENARIOS) >= 40
+    assert abs(sum(not s.wanted for s in SCENARIOS) - len(SCENARIOS) / 2) <= 1
+
+
+def test_the_rules_alone_are_silent_in_all_of_them() -> None:
+    assert [s.title for s in SCENARIOS if play(s).offered] == []
+
+
+def test_nearly_all_that_is_wanted_is_asked_for() -> None:
+    missed = [s.title for s in SCENARIOS if s.wanted and not play(s, write=knowing(s)).right]
+    assert len(missed) <= 0.1 * len(SCENARIOS) / 2, missed
+
+
+def test_a_model_is_asked_about_no_renamed_name_and_changes_nothing_that_the_rules_have_done() -> None:
+    for scenario in read_scenarios(HERE / "next_edit")[::3]:
+        found = list[Rewrite]()
+
+        def nothing(rewrite: Rewrite, found: list[Rewrite] = found) -> str:
+            found.append(rewrite)
+            return ""
+
+        assert play(scenario, write=nothing).right, scenario.title
+        assert not (found and " is renamed" in scenario.title), scenario.title
+
+
+def test_a_request_has_the_edit_and_the_line_as_hunks() -> None:
+    first, *_ = asked(played({"box.cpp": BOX}, WIDER), "box.cpp")
+    made, line = first.request.edits
+    assert (made.path, made.line, made.scope) == ("box.cpp", 1, "")
+    assert (made.above, made.removed) == ("struct Box {\n", "    int width;\n")
+    assert (made.added, made.below) == ("    long width;\n", "    int height;\n    double depth;\n")
+    assert (line.removed, line.added, line.line) == ("    int height;\n", "", 1)
+    assert line.above == "struct Box {\n    long width;\n"
+    assert first.request.priority == "ahead" and first.request.deadline
+
+
+def test_hunks_name_the_class_and_the_function_around_them() -> None:
+    text = "class Cart:\n    def add(self, item):\n" + "        pass\n" * 8
+    text += "        self.log(1)\n" + "        pass\n" * 8 + "        self.log(2)\n"
+    edit = Hunk("cart.py", 0, ("        self.log(1)",), ("        self.note(1)",))
+    found = asked(played({"cart.py": text}, edit), "cart.py")[0]
+    assert [hunk.scope for hunk in found.request.edits] == ["class Cart: def add(self, item):"] * 2
+
+
+def test_lines_of_other_open_files_are_asked_for() -> None:
+    player = played(
+        {
+            "a.py": 'def keys():\n    return {"total": 1}\n',
+            "b.py": 'from a import keys\n\nprint(keys()["total"])\n',
+        },
+    )
+    player.cursors["b.py"] = 0
+    player.type(Hunk("a.py", 0, ('    return {"total": 1}',), ('    return {"amount": 1}',)))
+    found = asked(player, "a.py")
+    assert (found[0].line.document.uri, found[0].request.edits[-1].path) == ("file:///project/b.py", "b.py")
+    place = found[0].place('print(keys()["amount"])\n')
+    assert place is not None and place[0] is player.now("b.py")
+    assert 'keys()["amount"]' in apply_edit(*place).text
+
+
+def test_no_line_of_another_file_is_asked_for_with_a_secret() -> None:
+    files = {"a.py": 'password = "x"\nlogin(1)\n', "b.py": "login(2)\n"}
+    player = played(files, Hunk("a.py", 0, ("login(1)",), ("log_in(1)",)))
+    player.cursors["b.py"] = 0
+    assert lines(asked(player, "a.py")) == ["login(2)"]
+    hidden = {**files, "a.py": 'password = "hunter2-Old-Passw0rd"\nlogin(1)\n'}
+    player = played(hidden, Hunk("a.py", 0, ("login(1)",), ("log_in(1)",)))
+    player.cursors["b.py"] = 0
+    assert asked(player, "a.py") == []
+
+
+def test_a_server_learns_no_name_of_a_file() -> None:
+    found = asked(played({"box.cpp": BOX}, WIDER), "box.cpp", Settings(engine_url="https://models.example"))
+    assert {hunk.path for one in found for hunk in one.request.edits} == {"1.cpp"}
+
+
+@pytest.mark.parametrize(
+    ("hunk", "why"),
+    [
+        (Hunk("box.cpp", 0, ("    int width;",), ("    int wide;",)), "the file defines the name"),
+        (Hunk("box.cpp", 0, ("    int width;",), ("    int width;", "    int x;")), "a line is new"),
+    ],
+)
+def test_nothing_is_asked(hunk: Hunk, why: str) -> None:
+    assert asked(played({"box.cpp": BOX}, hunk), "box.cpp") == [], why
+
+
+def test_an_edit_in_a_comment_is_followed_by_nothing() -> None:
+    text = "int a = 1;  // the frist one\nint b = 2;  // the frist two\n"
+    edit = Hunk("a.cpp", 0, ("int a = 1;  // the frist one",), ("int a = 1;  // the first one",))
+    assert asked(played({"a.cpp": text}, edit), "a.cpp") == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [("    long height;\n", "    long height;"), ("    long a;\n    long b;\n", "    long a;{0}    long b;")],
+)
+def test_a_text_takes_the_place_of_its_line_with_the_line_ends_of_the_file(
+    text: str, new: str, end: str
+) -> None:
+    player = played({"box.cpp": BOX})
+    document = player.now("box.cpp")
+    player.replace("box.cpp", 0, len(document.data), BOX.replace("\n", end))
+    start = player.now("box.cpp").data.index(b"int width")
+    player.documents.absorb(document.uri)
+    player.replace("box.cpp", start, start + 3, "long")
+    first, *_ = asked(player, "box.cpp")
+    place = first.place(text)
+    assert place is not None
+    old, wanted = BOX.replace("int width", "long width"), new.replace("{0}", "\n")
+    assert apply_edit(*place).text == old.replace("    int height;", wanted).replace("\n", end)
+
+
+def test_the_answer_is_the_text_of_the_fill() -> None:
+    first, *_ = asked(played({"box.cpp": BOX}, WIDER), "box.cpp")
+
+    def answer(fill: Fill) -> str:
+        return asyncio.run(written(ScriptedEngine(fill), first))
+
+    assert answer(Fill("    long height;\n")) == "    long height;\n"
+    assert answer(Fill("", refusal="nothing surely follows")) == "" and first.place("") is None
+
+
+def test_edits_that_were_taken_are_in_the_next_request() -> None:
+    player = played({"box.cpp": BOX.replace("double", "int")}, WIDER)
+    first, *_ = asked(player, "box.cpp")
+    place = first.place("    long height;\n")
+    assert place is not None
+    player.replace("box.cpp", place[1].start, place[1].end, place[1].text)
+    player.documents.absorb(place[0].uri)
+    ((made, line),) = (one.request.edits for one in asked(player, "box.cpp"))
+    assert made.removed == "    int width;\n    int height;\n" and made.added.count("long") == 2
+    assert line.removed == "    int depth;\n"
