@@ -29,6 +29,7 @@ from dg_lsp.source.language import language_of, load_language
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "tests/edits/next_edit"
 _MOST = 40  # places that are taken before a scenario counts as endless
+_LONG = 600.0  # seconds that a line may take on a slow machine
 _PIECE = re.compile(r"\w+|\s+|[^\w\s]")
 _WHERE = re.compile(r"([^:\s]+)(?::(\d+))?(?::(\d+))?")
 
@@ -282,7 +283,7 @@ def main() -> None:
         engine = LocalEngine.open(Settings(checkpoint=given.checkpoint))
 
         def write(rewrite: Rewrite) -> str:
-            return asyncio.run(written(engine, rewrite))
+            return asyncio.run(written(engine, rewrite, _LONG)) or ""
 
     for line in report(read_scenarios(given.folder), given.lines, given.way, write):
         print(line)

@@ -3,6 +3,7 @@
 A rule offers a place only where a tree says that it plays the same part; other places are guesses, which a model rates.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -41,6 +42,7 @@ from dg_lsp.source.repair import cost_of
 LARGEST = 400_000
 # Shorter words than this are rarely whole ones.
 _SHORT = 3
+_CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 
 Core = tuple[tuple[bytes, bytes], ...]
 
@@ -89,7 +91,8 @@ def next_edits(
 def may_be_followed(document: Document, bursts: Bursts, cursor: int) -> bool:
     """Return whether a model may be asked what follows from the newest of the `bursts` of `document`.
 
-    Not where it was not finished, or is in a comment or in broken code, or renames what the file defines.
+    Not where it was not finished, or is in a comment or in broken code, or renames what the file defines, or changes
+    only a number or another constant, which is rarely repeated.
 
     Raises:
         OutOfTime: looking at it takes too long.
@@ -98,7 +101,7 @@ def may_be_followed(document: Document, bursts: Bursts, cursor: int) -> bool:
     typed = _typed(document, newest, cursor) or _typed_lines(document, newest, cursor) if newest else None
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
-        if typed is None or _is_broken(source, typed):
+        if typed is None or _is_broken(source, typed) or all(map(_CONSTANT.fullmatch, chain(*typed.core))):
             return False
         # A name may have been renamed where it is defined first.
         same = (b for b in bursts.recent if not {*typed.core}.isdisjoint(_core(b, document.data)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dg_lsp.budget import bounded
 from dg_lsp.context import has_secret
@@ -14,8 +14,8 @@ from dg_lsp.settings import Settings
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import LINE_END, Document
 
-# Seconds after which nobody looks at a place any more.
-_DEADLINE = 10.0
+# Seconds after an edit in which lines are asked for: later nobody looks at a place any more.
+PATIENCE = 10.0
 # Bytes of whole lines above a line and below it in which it is rated.
 _ABOVE, _BELOW = 800, 400
 
@@ -74,20 +74,22 @@ def _request(document: Document, hunks: Sequence[Hunk], line: Related) -> Infill
         kind="statement",
         session=document.uri,
         macros=document.macros,
-        deadline=_DEADLINE,
+        deadline=PATIENCE,
         priority="ahead",
         edits=(*hunks, line.hunk),
     )
 
 
-async def written(engine: Engine, rewrite: Rewrite) -> str:
+async def written(engine: Engine, rewrite: Rewrite, patience: float = PATIENCE) -> str | None:
     """Return what takes the place of the line of `rewrite`, as `engine` writes it; "" if nothing surely does.
+
+    None if the engine could not say so within `patience`, in seconds.
 
     Raises:
         EngineError: the engine gives no answer.
     """
-    text = ""
-    async with aclosing(engine.infill(rewrite.request)) as events:
+    last: Fill | None = None
+    async with aclosing(engine.infill(replace(rewrite.request, deadline=patience))) as events:
         async for event in events:
-            text = event.text if isinstance(event, Fill) else text
-    return text
+            last = event if isinstance(event, Fill) else last
+    return None if last is None or last.reason == "deadline" else last.text

@@ -11,7 +11,7 @@ from dg_lsp.gaps.gap import Edit
 from dg_lsp.source.document import Document
 
 SCENARIOS = read_scenarios()
-# Those of held, fresh and seven are by authors who had not read the rules; many of their edits are more than a repetition.
+# Those of held, fresh and seven are by authors who had not read the rules; many are more than a repetition.
 FRESH = [
     s
     for name in ("held", "fresh", "blind", "seven")

@@ -16,6 +16,7 @@ from dg_lsp.settings import Settings
 HERE = Path(__file__).parents[1] / "edits"
 SCENARIOS = read_scenarios(HERE / "next_edit_model")
 BOX = "struct Box {\n    int width;\n    int height;\n    double depth;\n};\n"
+SIZES = "    long size = 4;\n    long other_size = 4;\n"
 WIDER = Hunk("box.cpp", 0, ("    int width;",), ("    long width;",))
 
 
@@ -125,10 +126,14 @@ def test_a_server_learns_no_name_of_a_file() -> None:
     [
         (Hunk("box.cpp", 0, ("    int width;",), ("    int wide;",)), "the file defines the name"),
         (Hunk("box.cpp", 0, ("    int width;",), ("    int width;", "    int x;")), "a line is new"),
+        (
+            Hunk("box.cpp", 0, ("    long size = 4;",), ("    long size = 8;",)),
+            "only a number is another one",
+        ),
     ],
 )
 def test_nothing_is_asked(hunk: Hunk, why: str) -> None:
-    assert asked(played({"box.cpp": BOX}, hunk), "box.cpp") == [], why
+    assert asked(played({"box.cpp": BOX + SIZES}, hunk), "box.cpp") == [], why
 
 
 def test_an_edit_in_a_comment_is_followed_by_nothing() -> None:
@@ -161,11 +166,12 @@ def test_a_text_takes_the_place_of_its_line_with_the_line_ends_of_the_file(
 def test_the_answer_is_the_text_of_the_fill() -> None:
     first, *_ = asked(played({"box.cpp": BOX}, WIDER), "box.cpp")
 
-    def answer(fill: Fill) -> str:
+    def answer(fill: Fill) -> str | None:
         return asyncio.run(written(ScriptedEngine(fill), first))
 
     assert answer(Fill("    long height;\n")) == "    long height;\n"
     assert answer(Fill("", refusal="nothing surely follows")) == "" and first.place("") is None
+    assert answer(Fill("", refusal="too late", reason="deadline")) is None
 
 
 def test_edits_that_were_taken_are_in_the_next_request() -> None:

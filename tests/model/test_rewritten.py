@@ -113,11 +113,26 @@ def test_few_passes_write_a_line_that_is_nearly_the_old_one(model: Checkpoint) -
     assert known.network.passes <= 8 < len(model.encode(new)) / 2
 
 
-@pytest.mark.parametrize(("likelier", "is_shown"), [(3.0, True), (-0.9, True), (-1.1, False), (-30.0, False)])
-def test_lines_that_are_less_likely_in_the_file_are_not_offered(
-    model: Checkpoint, fits: list[float], likelier: float, is_shown: bool
+@pytest.mark.parametrize(
+    ("gains", "is_shown"),
+    [
+        ((8.0, 0.0), True),
+        ((8.0, -3.0), False),
+        ((6.0, 8.0), True),
+        ((4.9, 30.0), False),
+        ((11.1, -30.0), True),
+    ],
+)
+def test_lines_that_gain_too_little_after_the_edits_and_in_the_file_are_not_offered(
+    model: Checkpoint,
+    fits: list[float],
+    gains: tuple[float, float],
+    is_shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fits[0] = likelier
+    gain, fits[0] = gains
+    begin = source._begin
+    monkeypatch.setattr(source, "_begin", lambda *given: replace(begin(*given), same=-gain))
     assert bool(last(knowing(model, "    b = 3 * x\n     return b\n"), request()).text) == is_shown
 
 

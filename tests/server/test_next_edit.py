@@ -261,6 +261,19 @@ def test_no_model_is_asked_where_the_rules_know_the_places_or_none_was_loaded(
     asyncio.run(scenario())
 
 
+def test_lines_that_took_too_long_are_asked_about_by_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> tuple[object, object, int]:
+        answers = [Fill("", refusal="nothing surely follows"), Fill("", refusal="late", reason="deadline")]
+        context, engine = guessing(monkeypatch, lambda asked: answers.pop(0) if answers else following(asked))
+        late = (await asked(context, POINT, 1, 12))["edit"]
+        found = (await asked(context, POINT, 1, 12))["edit"]
+        return late, found["label"], len(engine.requests)
+
+    assert asyncio.run(scenario()) == (None, "int → float", 3)
+
+
 def test_the_next_key_ends_the_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         context, engine = guessing(monkeypatch, following)

@@ -2,8 +2,8 @@
 
 The old line is a draft of the new one: what the network agrees with is read in one pass (speculative decoding:
 Leviathan et al. 2023, arXiv:2211.17192), and so is what followed the same two tokens in the diff. A diff promises a
-change, so that a network changes lines that are only like the edited one, too; the text around the line, as it is now,
-has to make the new lines likelier as well.
+change, so that a network changes lines that are only like the edited one, too; how well the new lines fit into the
+file as it is now counts as well.
 """
 
 import math
@@ -31,9 +31,12 @@ from dg_lsp.source.document import LINE_END
 _LINES, _LONGER = 5, 48
 # Tokens that are read ahead after one that the network did not expect.
 _AHEAD = 8
-# How likely the new lines must be after the edits; how much likelier than the old one there, in the file, and both
-# together; in nats (docs/research/next-edits.md).
-_SURE, _GAIN, _FITS, _BOTH = -0.5, 5.0, -1.0, 7.0
+# How likely the new lines must be after the edits, and how much likelier than the old one there, in nats. In the file
+# other lines still are as they were before the edit, so that what is gained there counts less
+# (docs/research/next-edits.md).
+_SURE, _GAIN, _IN_FILE = -0.5, 7.6, 0.25
+# With less gain after the edits a line is not rated in the file, and with more it is surely the next one.
+_LEAST, _ENOUGH = 5.0, 11.0
 UNSURE = "no change of this line surely follows from the edits"
 
 
@@ -59,10 +62,13 @@ def rewritten(task: Task) -> Generator[Draft, None, list[Candidate]]:
     yield from task.encode(model.encode(diff_of(made)))
     start = _begin(task, asked, opening_of(asked, made[-1].path))
     text, score = yield from _written(task, start)
+    if task.clock.is_over():
+        return candidates_of("drafted", [Fill("", parses=False, refusal=task.clock.why_nothing())])
     gain = score - start.same
-    if text != asked.removed and score >= _SURE and gain >= _GAIN:
-        fits = yield from _likelier_in_file(task, asked.removed, text)
-        if fits >= _FITS and gain + fits >= _BOTH:
+    if text != asked.removed and score >= _SURE and gain >= _LEAST:
+        if gain < _ENOUGH:
+            gain += _IN_FILE * (yield from _likelier_in_file(task, asked.removed, text))
+        if gain >= _GAIN:
             return candidates_of("drafted", [Fill(text, -score, reason="stable", source="drafted")])
     return candidates_of("drafted", [Fill("", parses=False, refusal=UNSURE)])
 
@@ -99,7 +105,7 @@ def _written(task: Task, start: _Start) -> Generator[Draft, None, tuple[str, flo
     """
     model, tree, expected, states = task.model, start.tree, start.own, start.states
     tokens, lines, score = list[int](), list[tuple[int, ...]](), 0.0
-    while score >= _SURE and len(tokens) <= len(start.own) + _LONGER and not task.clock.is_hopeless():
+    while score >= _SURE and len(tokens) <= len(start.own) + _LONGER and not task.clock.is_over():
         yield draft_of(len(tokens), model.tokenizer.decode(tokens), task.clock)
         # Take the tokens that were expected, and the first that was not, up to the end of the line.
         likeliest = _likeliest(model, states)

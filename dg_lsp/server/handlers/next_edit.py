@@ -9,7 +9,7 @@ from lsprotocol import types
 from dg_lsp.budget import UNASKED, within
 from dg_lsp.edits import Place, is_sound, nearest, next_edits
 from dg_lsp.filling.engine import EngineError
-from dg_lsp.filling.rewrites import rewrites_for, written
+from dg_lsp.filling.rewrites import PATIENCE, rewrites_for, written
 from dg_lsp.reasons import NoGap
 from dg_lsp.server.convert import position_of
 from dg_lsp.server.handlers.context import Context, Reply, Request, answered
@@ -93,10 +93,15 @@ async def _written(context: Context, settings: Settings, document: Document, cur
         if engine is None:
             return None
         door, repeats = session.door(document, settings, engine), session.repeats
-        for rewrite in await asyncio.to_thread(rewrites_for, document, bursts, cursor, others, settings):
+        found = await asyncio.to_thread(rewrites_for, document, bursts, cursor, others, settings)
+        end = asyncio.get_running_loop().time() + PATIENCE
+        for rewrite in found:
             text = repeats.text_for(rewrite.request)
             if text is None:
-                text = await written(door, rewrite)
+                left = end - asyncio.get_running_loop().time()
+                text = await written(door, rewrite, left) if left > 0 else None
+                if text is None:  # the next request asks about the lines that are left
+                    return None
                 repeats.note_text(rewrite.request, text)
             place = rewrite.place(text)
             for one in repeats.left(document.uri, burst, [place] if place else []):
