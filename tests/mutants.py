@@ -873,9 +873,9 @@ MUTANTS = (
         12,
         "a line is offered that does not surely follow from an edit",
         "dg_lsp/model/sources/rewritten.py",
-        "if not is_sure or text == asked.removed:",
-        "if text == asked.removed:",
-        "tests/model/test_rewritten.py",
+        "if gain >= _GAIN:",
+        "if gain:",
+        "tests/model/test_rewritten.py::test_lines_that_gain_too_little_after_the_edits_and_in_the_file_are_not_offered",
     ),
     Mutant(
         12,

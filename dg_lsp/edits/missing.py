@@ -59,12 +59,15 @@ def missing_places(
     if not source.language.imports.member and not source.language.imports.whole:
         return
     own, document = _statements(source), source.document
-    # 1. A text without imports may be a part of a file.
-    if not own or any(b"*" in one.text[slice(*one.names)] for one in own) or _is_part(source, own, bursts):
+    # 1. A text without imports may be a part of a file; whether it is takes longest to see.
+    if not own or any(b"*" in one.text[slice(*one.names)] for one in own):
+        return
+    undefined = [*_undefined(source, bursts.recent[-1], cursor)]
+    if not undefined or _is_part(source, own, bursts):
         return
     alike = [one for one in others if may_share(source, one, b"")]
     cells = [one.data for one in others if _is_cell(one, document)]
-    for word, is_receiver in _undefined(source, bursts.recent[-1], cursor):
+    for word, is_receiver in undefined:
         check()
         if any(whole(word).search(text) for text in (*cells, *(one.text for one in own))):
             continue

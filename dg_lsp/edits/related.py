@@ -30,10 +30,9 @@ _MOST, _LONGEST = 6, 300
 _EDITED, _PART = 2.0, 0.5
 _WORD = re.compile(r"[^\W\d]\w*")
 _PARTS = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}(?![a-z])|[A-Z]{2,}(?=[A-Z][a-z])|\d{2,}")
-_GONE, _KNOWN = (
-    "…",
-    re.compile(r"\w+"),
-)  # what takes the place of a word that the document has nowhere any more
+# What takes the place of a word that no open document has any more.
+_GONE = "…"
+_KNOWN = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
