@@ -162,12 +162,13 @@ def play(scenario: Scenario, lines: int = 0, way: Way = "keys", write: Write | N
     if scenario.cursor:
         current, line, column = scenario.cursor
         player.cursors[current] = player.now(current).line_starts[line - 1] + column
-    wanted = [line for hunk in scenario.wanted for line in _lines_of(hunk)]
+    wanted, ruled = [line for hunk in scenario.wanted for line in _lines_of(hunk)], False
     for _ in range(_MOST):
         began = time.process_time()
         place = _offered(player, current)
         result.seconds.append(time.process_time() - began)
-        if place is None and write is not None:
+        ruled = ruled or place is not None
+        if place is None and not ruled and write is not None:
             place = _written(player, current, write)
         if place is None:
             break

@@ -38,6 +38,7 @@ class Repeats:
         self._dismissed: deque[Key] = deque(maxlen=_DISMISSED)
         self._count = 0
         self._taken: tuple[str, int, Repeat] | None = None
+        self._sure = deque[tuple[str, int]](maxlen=_OFFERED)
         self._written = deque[tuple[Infill, str]](maxlen=_WRITTEN)
 
     def taken(self, document: Document) -> Repeat | None:
@@ -54,6 +55,14 @@ class Repeats:
         made = Repeat(str(self._count), source, burst.number, *place)
         self._offered.append(made)
         return made
+
+    def note_sure(self, source: str, burst: Burst) -> None:
+        """Note that the rules have found the places of this burst, so that no model is asked for others."""
+        self._sure.append((source, burst.number))
+
+    def is_sure(self, source: str, burst: Burst) -> bool:
+        """Return whether the rules have found the places of this burst."""
+        return (source, burst.number) in self._sure
 
     def text_for(self, request: Infill) -> str | None:
         """Return what a model has written for `request`; None if it was not asked."""
@@ -76,6 +85,7 @@ class Repeats:
         kept = (one for one in self._offered if uri not in (one.source, one.document.uri))
         self._offered = deque(kept, _OFFERED)
         # The bursts of a document that is opened again are numbered from the beginning.
+        self._sure = deque((one for one in self._sure if one[0] != uri), _OFFERED)
         self._dismissed = deque((key for key in self._dismissed if uri not in (key[0], key[2])), _DISMISSED)
         self._taken = None
         self._written.clear()

@@ -19,6 +19,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
 
 _LONGEST = 60  # characters of a label
+_NOWHERE = "the last edit is not to be repeated at any other place"
 _PAUSE = 0.3  # seconds without a key after which a model is asked; ghost text is asked for before
 
 
@@ -43,7 +44,7 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     """Return the reply for the cursor at `position`.
 
     1. Find the edit to repeat: the newest one of the document, or, if a repetition was just taken in it, the edit that
-    was repeated.  2. Find its places by rules.  3. Take the first sound one.  4. If there is none left, take the first
+    was repeated.  2. Find its places by rules.  3. Take the first sound one.  4. If the rules find none, take the first
     line that a loaded model lets follow.
     """
     if not snapshot.settings.next_edit:
@@ -61,6 +62,8 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
         rules = asyncio.to_thread(next_edits, source, bursts, at, others)
         places = await context.session.current(document.uri, rules)
         repeats = context.session.repeats
+        if places:
+            repeats.note_sure(source.uri, burst)
         # 3.
         for place in repeats.left(source.uri, burst, nearest(places, document.uri, cursor)):
             sound = await context.session.current(document.uri, asyncio.to_thread(is_sound, *place))
@@ -69,12 +72,14 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
                 shown = repeats.offer(source.uri, burst, place)
                 return Reply({"edit": _edit(context, shown), "reason": None}, None)
     # 4.
+    if repeats.is_sure(source.uri, burst):
+        return Reply(_empty(_NOWHERE), None)
     work = _written(context, snapshot.settings, source, at)
     line = await context.session.current(document.uri, work)
     if line is not None and await context.workspace.is_current(line[0]):
         shown = repeats.offer(source.uri, burst, line)
         return Reply({"edit": _edit(context, shown), "reason": None}, None)
-    return Reply(_empty("the last edit is not to be repeated at any other place"), None)
+    return Reply(_empty(_NOWHERE), None)
 
 
 async def _written(context: Context, settings: Settings, document: Document, cursor: int) -> Place | None:
