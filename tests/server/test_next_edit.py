@@ -23,6 +23,7 @@ from dg_lsp.settings import Settings
 from dg_lsp.source.document import Document
 
 STORE, MAIN, SECRET = "file:///w/store.py", "file:///w/main.py", "file:///w/secrets.py"
+OTHER = "file:///w/other.py"
 TEXT = "def load(key):\n    return key\n\n\nprint(load(1))\nprint(load(2))\n"
 USES = "from store import load\n\nprint(load(3))\n"
 
@@ -272,6 +273,28 @@ def test_lines_that_took_too_long_are_asked_about_by_the_next_request(
         return late, found["label"], len(engine.requests)
 
     assert asyncio.run(scenario()) == (None, "int → float", 3)
+
+
+def test_nothing_of_another_file_is_sent_that_may_not_be_read_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> tuple[object, int]:
+        context, engine = guessing(monkeypatch, following)
+        context.workspace.documents.open(OTHER, "python", 1, "count: int = 3\n")
+        permit = context.workspace.permit
+
+        def refused(uri: str, language: str) -> None:
+            if uri == OTHER:
+                raise NoGap("git ignores it now")
+            permit(uri, language)
+
+        beside = context.workspace.beside(context.workspace.document(POINT))
+        monkeypatch.setattr(context.workspace, "beside", lambda _: beside)
+        monkeypatch.setattr(context.workspace, "permit", refused)
+        replace(context, POINT, types.Range(types.Position(2, 0), types.Position(4, 0)), "")
+        return (await asked(context, POINT, 1, 12))["edit"], len(engine.requests)
+
+    assert asyncio.run(scenario()) == (None, 0)
 
 
 def test_the_next_key_ends_the_writing(monkeypatch: pytest.MonkeyPatch) -> None:

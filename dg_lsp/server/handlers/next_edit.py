@@ -16,6 +16,7 @@ from dg_lsp.server.handlers.context import Context, Reply, Request, answered
 from dg_lsp.server.repeats import Repeat
 from dg_lsp.server.snapshot import Snapshot
 from dg_lsp.settings import Settings
+from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document
 
 _LONGEST = 60  # characters of a label
@@ -74,7 +75,7 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     # 4.
     if repeats.is_sure(source.uri, burst):
         return Reply(_empty(_NOWHERE), None)
-    work = _written(context, snapshot.settings, source, at)
+    work = _written(context, snapshot.settings, (source, burst), at)
     line = await context.session.current(document.uri, work)
     if line is not None and await context.workspace.is_current(line[0]):
         shown = repeats.offer(source.uri, burst, line)
@@ -82,15 +83,15 @@ async def _answer(snapshot: Snapshot, context: Context, position: types.Position
     return Reply(_empty(_NOWHERE), None)
 
 
-async def _written(context: Context, settings: Settings, document: Document, cursor: int) -> Place | None:
-    """Return the first line that a loaded model lets follow from the last edit of `document`.
+async def _written(
+    context: Context, settings: Settings, edited: tuple[Document, Burst], cursor: int
+) -> Place | None:
+    """Return the first line that a loaded model lets follow from the burst of the document, the last edit there.
 
     It is asked after a pause only. cursor: -1 where it is in another document.
     """
-    session, others = context.session, context.workspace.beside(document)
-    bursts = context.workspace.documents.bursts(document.uri)
-    if (burst := bursts.last) is None:
-        return None
+    (document, burst), session = edited, context.session
+    bursts, others = context.workspace.documents.bursts(document.uri), context.workspace.beside(document)
     with suppress(EngineError), within(UNASKED):
         # The next key ends this, so while one types nobody asks for the engine's state.
         await asyncio.sleep(_PAUSE)
@@ -104,7 +105,9 @@ async def _written(context: Context, settings: Settings, document: Document, cur
             text = repeats.text_for(rewrite.request)
             if text is None:
                 left = end - asyncio.get_running_loop().time()
-                text = await written(door, rewrite, left) if left > 0 else None
+                # Both documents are looked at: that of the edit, and that of the line.
+                both = session.door(rewrite.line.document, settings, door)
+                text = await written(both, rewrite, left) if left > 0 else None
                 if text is None:  # the next request asks about the lines that are left
                     return None
                 repeats.note_text(rewrite.request, text)
