@@ -1,6 +1,6 @@
 """Next edits: the places where the user's last edit is likely to be repeated, or continued.
 
-A rule offers a place only where a tree says that it plays the same part; other places are guesses, which a model rates.
+A rule offers a place only where a tree says that it plays the same part. What else may follow, a model is asked.
 """
 
 import re
@@ -195,7 +195,8 @@ def _typed_lines(document: Document, burst: Burst, cursor: int) -> Typed | None:
 
 
 def _edit_of(document: Document, burst: Burst, cursor: int) -> Typed:
-    return Typed(document, burst, spans_of(burst, document.data), _core(burst, document.data), cursor)
+    data, spans = document.data, spans_of(burst, document.data)
+    return Typed(document, burst, spans, _texts(burst, spans, data), cursor)
 
 
 def _is_half(span: Change, pair: tuple[bytes, bytes], cursor: int, data: bytes) -> bool:
@@ -306,7 +307,11 @@ def _disagrees(typed: Typed, bursts: Bursts, data: bytes) -> bool:
 
 
 def _core(burst: Burst, data: bytes) -> Core:
-    spans = spans_of(burst, data)
+    return _texts(burst, spans_of(burst, data), data)
+
+
+def _texts(burst: Burst, spans: Iterable[Change], data: bytes) -> Core:
+    """Return the old and the new text of each of `spans`."""
     return tuple((burst.before[c.start : c.end], data[c.now : c.stop]) for c in spans)
 
 

@@ -55,10 +55,12 @@ def rewrites_for(
     """
     if not may_be_followed(document, bursts, cursor):
         return []
-    hunks = hunks_of(document, bursts, others)
+    hunks, to = hunks_of(document, bursts, others), settings or Settings()
+    if not hunks:
+        return []
     text = "".join(hunk.above + hunk.removed + hunk.added + hunk.below for hunk in hunks).encode()
     documents = [document, *(() if has_secret(text, 0, len(text)) else others)]
-    lines, to = related_lines(documents, hunks) if hunks else [], settings or Settings()
+    lines = related_lines(documents, hunks)
     return [Rewrite(line, leaving(_request(document, hunks, line), to)) for line in lines]
 
 
@@ -70,10 +72,10 @@ def _request(document: Document, hunks: Sequence[Hunk], line: Related) -> Infill
     return Infill(
         prefix=own.data[start : line.start].decode("utf-8"),
         suffix=own.data[line.end : stop].decode("utf-8"),
-        language=line.document.language,
+        language=own.language,
         kind="statement",
         session=document.uri,
-        macros=document.macros,
+        macros=own.macros,
         deadline=PATIENCE,
         priority="ahead",
         edits=(*hunks, line.hunk),

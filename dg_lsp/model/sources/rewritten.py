@@ -11,7 +11,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from dg_lsp.messages import Draft, Fill, Hunk
@@ -44,14 +43,14 @@ UNSURE = "no change of this line surely follows from the edits"
 class _Start:
     """A tree that has read a diff, the line that may change, removed, and the same line as a new one.
 
-    own: the tokens of the new one; same: their log likelihood. states: the hidden states that predict them and the next
-    one.
+    own: the tokens of the new one; same: their log likelihood. likeliest: the likeliest token in the place of each of
+    them and after the last one, with its log likelihood.
     """
 
     tree: Tree
     lookup: Lookup
     own: tuple[int, ...]
-    states: Tensor
+    likeliest: list[tuple[int, float]]
     same: float
 
 
@@ -92,9 +91,8 @@ def _begin(task: Task, asked: Hunk, opening: str) -> _Start:
     signs = *model.encode(f"{REMOVED}{asked.removed}"), *model.encode(ADDED)
     tree = Tree(model.network, cache, len(cache.tokens))
     (states,) = tree.read([[*above, *signs, *own]])
-    states = states[len(above) + len(signs) - 1 :]
-    same = sum(_likelihoods(model, states, own))
-    return _Start(tree, Lookup((*cache.tokens, *above), [own]), own, states, same)
+    likeliest, likely = _predicted(model, states[len(above) + len(signs) - 1 :], own)
+    return _Start(tree, Lookup((*cache.tokens, *above), [own]), own, likeliest, sum(likely))
 
 
 def _written(task: Task, start: _Start) -> Generator[Draft, None, tuple[str, float]]:
@@ -103,21 +101,21 @@ def _written(task: Task, start: _Start) -> Generator[Draft, None, tuple[str, flo
     Returns the lines, and their log likelihood, that no further one is added included; minus infinity if they did not
     end in time, or are too unlikely.
     """
-    model, tree, expected, states = task.model, start.tree, start.own, start.states
+    model, tree, expected, likeliest = task.model, start.tree, start.own, start.likeliest
     tokens, lines, score = list[int](), list[tuple[int, ...]](), 0.0
     while score >= _SURE and len(tokens) <= len(start.own) + _LONGER and not task.clock.is_over():
         yield draft_of(len(tokens), model.tokenizer.decode(tokens), task.clock)
         # Take the tokens that were expected, and the first that was not, up to the end of the line.
-        likeliest = _likeliest(model, states)
-        agreed = next((n for n, token in enumerate(expected) if token != likeliest[n]), len(expected))
-        ends = (n for n, token in enumerate(likeliest[: agreed + 1]) if _ends_line(model, token))
-        new = likeliest[: next(ends, agreed) + 1]
-        score += sum(_likelihoods(model, states, new))
+        agreed = next((n for n, token in enumerate(expected) if token != likeliest[n][0]), len(expected))
+        ends = (n for n, (token, _) in enumerate(likeliest[: agreed + 1]) if _ends_line(model, token))
+        taken = likeliest[: next(ends, agreed) + 1]
+        new = [token for token, _ in taken]
+        score += sum(likely for _, likely in taken)
         tokens += new
         tree.shorten([len(expected) - len(new) + 1])
         if not _ends_line(model, new[-1]):
             expected = start.lookup.after(tokens, _AHEAD)
-            (states,) = tree.read([[new[-1], *expected]])
+            likeliest, _ = _predicted(model, tree.read([[new[-1], *expected]])[0], expected)
             continue
         # A further line is added if that is likelier than not.
         lines.append(tuple(tokens))
@@ -130,7 +128,7 @@ def _written(task: Task, start: _Start) -> Generator[Draft, None, tuple[str, flo
             return "".join(f"{text}\n" for text in texts), score + math.log1p(-min(added, 0.999))
         score += math.log(added)
         sign, expected = model.encode(ADDED), ()
-        states = tree.read([sign])[0][-1:]
+        likeliest, _ = _predicted(model, tree.read([sign])[0][-1:], expected)
     return "", -math.inf
 
 
@@ -138,14 +136,19 @@ def _ends_line(model: Checkpoint, token: int) -> bool:
     return LINE_END.search(model.texts[token]) is not None
 
 
-def _likeliest(model: Checkpoint, states: Tensor) -> list[int]:
-    """Return the likeliest token after each of `states`."""
-    return [int(token) for some in states.split(AT_ONCE) for token in text_logits(model, some).argmax(-1)]
+def _predicted(
+    model: Checkpoint, states: Tensor, tokens: Sequence[int]
+) -> tuple[list[tuple[int, float]], list[float]]:
+    """Return the likeliest token after each of `states` with its log likelihood, and that of `tokens` there.
 
-
-def _likelihoods(model: Checkpoint, states: Tensor, tokens: Sequence[int]) -> list[float]:
-    """Return the log likelihood of each of `tokens` after the first of `states`."""
-    wanted = torch.tensor(tokens, device=states.device)
-    parts = zip(states[: len(tokens)].split(AT_ONCE), wanted.split(AT_ONCE), strict=True)
-    nats = [F.cross_entropy(text_logits(model, some), own, reduction="none") for some, own in parts]
-    return [-float(one) for one in torch.cat(nats)]
+    The last of the states is that after the last token.
+    """
+    best, own = list[tuple[int, float]](), list[float]()
+    for first, some in zip(range(0, len(states), AT_ONCE), states.split(AT_ONCE), strict=True):
+        likely = text_logits(model, some).log_softmax(-1)
+        values, found = likely.max(-1)
+        best += zip(found.tolist(), values.tolist(), strict=True)
+        own += [
+            float(row[token]) for row, token in zip(likely, tokens[first : first + AT_ONCE], strict=False)
+        ]
+    return best, own
