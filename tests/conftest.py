@@ -60,8 +60,12 @@ SLOW = {
 }
 
 
-def pytest_collection_finish() -> None:
-    # A garbage collector that walks through thousands of tests takes as long as ghost text has for its text work.
+@pytest.fixture(scope="module", autouse=True)
+def few_objects_to_walk() -> None:
+    """Keep the garbage collector from walking through thousands of tests, and through what tests before have loaded.
+
+    That takes longer than a call has for its text work.
+    """
     gc.collect()
     gc.freeze()
 

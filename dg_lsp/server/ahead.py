@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,8 @@ _Computing = Coroutine[Any, Any, list[Edit]]
 class _Work:
     """The task that computes ghost text for `cursor` of `document`. waiting: how many requests wait for it.
 
-    shown: the text that is shown there, below which the task writes; empty if it writes another.
+    shown: the text that is shown there, below which the task writes; empty if it writes another. anew: the task was
+    cancelled because it may have read text that is gone, so that requests which wait for it begin another.
     """
 
     document: Document
@@ -23,6 +25,7 @@ class _Work:
     task: asyncio.Future[list[Edit]]
     shown: bytes = b""
     waiting: int = 0
+    anew: bool = False
 
     def typed(self, document: Document) -> bytes | None:
         """Return the text typed or accepted at the cursor until `document`; None if the work is of no use for that.
@@ -41,6 +44,10 @@ class _Work:
         return typed if agrees and not self.task.done() else None
 
 
+class _Anew(Exception):
+    """The work was cancelled, and is to begin once more."""
+
+
 class Ahead:
     """At most one piece of work for each document; its fill becomes a recent offer.
 
@@ -56,12 +63,14 @@ class Ahead:
         """Begin work, ghost text at `cursor` of `document` or the lines below `shown` there, that nothing waits for."""
         self._begin(document, cursor, computing).shown = shown
 
-    async def result(self, document: Document, cursor: int, computing: _Computing) -> list[Edit]:
-        """Begin work, ghost text at `cursor` of `document`, and return what it finds.
+    async def result(self, document: Document, cursor: int, compute: Callable[[], _Computing]) -> list[Edit]:
+        """Begin the work `compute()`, ghost text at `cursor` of `document`, and return what it finds.
 
         If this is cancelled because a word is typed, the work continues.
         """
-        return await self._end_of(self._begin(document, cursor, computing), document)
+        while True:
+            with suppress(_Anew):
+                return await self._end_of(self._begin(document, cursor, compute()), document)
 
     async def ended(self, document: Document, cursor: int) -> None:
         """Wait for the end of running work for `cursor` of `document`, or for it before a word was typed there.
@@ -76,6 +85,8 @@ class Ahead:
             return
         try:
             await self._end_of(work, document)
+        except _Anew:
+            return
         except Exception:
             if not typed:
                 raise
@@ -89,6 +100,12 @@ class Ahead:
         """Cancel all work."""
         for uri in list(self._work):
             self._stop(uri)
+
+    def restart(self) -> None:
+        """Cancel all work, since text that it may have read is gone; what a request waits for begins anew."""
+        for work in self._work.values():
+            work.anew = True
+        self.stop()
 
     def stop_unasked(self) -> None:
         """Cancel the work that no request waits for."""
@@ -120,7 +137,11 @@ class Ahead:
         return work
 
     async def _end_of(self, work: _Work, document: Document) -> list[Edit]:
-        """Return what `work` finds for a request about `document`; cancel it if the request is cancelled for good."""
+        """Return what `work` finds for a request about `document`; cancel it if the request is cancelled for good.
+
+        Raises:
+            _Anew: the work may have read text that is gone.
+        """
         work.waiting += 1
         try:
             await asyncio.wait([work.task])
@@ -131,6 +152,8 @@ class Ahead:
             raise
         finally:
             work.waiting -= 1
+        if work.anew:
+            raise _Anew
         return work.task.result()
 
     def _stop(self, uri: str) -> None:

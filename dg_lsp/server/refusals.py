@@ -39,7 +39,9 @@ class Refusals:
         self._ignored: dict[str, tuple[int, asyncio.Future[bool]]] = {}
         self._stamps: dict[Path, tuple[float, int]] = {}
         self._turns = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._changes = 0  # of what is read from the disk
+        # The number of changes of what is read from the disk, that of the last one of all of it, and of each document.
+        self._changes = self._of_all = 0
+        self._of_each: dict[str, int] = {}
         # Own threads: a disk may hang, and must not block the threads that serve requests.
         self._threads = ThreadPoolExecutor(_THREADS, "disk")
 
@@ -89,9 +91,9 @@ class Refusals:
         run = partial(asyncio.get_running_loop().run_in_executor, self._threads)
         found = await run(lambda: {uri: _excluding_glob(uri, globs, folders) for uri in new})
         stamps = await run(lambda: {folder: rules_stamp(folder) for folder in old})
-        if changes != self._changes:
+        if changes < self._of_all:
             return
-        self._keep_globs(found)
+        self._keep_globs({uri: glob for uri, glob in found.items() if changes >= self._of_each.get(uri, 0)})
         # From now on, since a slow disk would otherwise be read again by `reason`, on the event loop.
         now = time.monotonic()
         for folder, stamp in stamps.items():
@@ -101,12 +103,17 @@ class Refusals:
         """Compare all names with the globs again, and look at git's rules: settings, folders or files have changed."""
         self._excluded.clear()
         self._stamps.clear()
-        self._changes += 1
+        self._of_each.clear()
+        self._changes = self._of_all = self._changes + 1
 
     def opened(self, uri: str) -> None:
         """Compare the document `uri` with the globs again: its file may be a different one now."""
         self._excluded.pop(uri, None)
         self._changes += 1
+        if len(self._of_each) >= _KNOWN:
+            self._of_each.clear()
+            self._of_all = self._changes
+        self._of_each[uri] = self._changes
 
     def closed(self, uri: str) -> None:
         """Drop the answers about the document `uri`."""

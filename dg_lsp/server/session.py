@@ -329,7 +329,7 @@ class Session:
     def closed(self, uri: str) -> None:
         """Cancel the work on the document `uri`; drop its text, its fills, and the fills that contain text from it."""
         self.changed(uri)
-        self.ahead.stop()
+        self.ahead.restart()
         self.offers.closed(uri)
         self.repeats.closed(uri)
         self.trigger.closed(uri)

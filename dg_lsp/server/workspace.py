@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -97,15 +97,15 @@ class Workspace:
                 found += [cell.data.rstrip() + b"\n\n"] if cell.language == document.language else []
         return b"".join(found)
 
-    async def git_answered(self, uri: str) -> None:
+    async def git_answered(self, uri: str, beside: Iterable[str] = ()) -> None:
         """Wait until git has said whether it ignores the file of the document `uri`, if the settings ask for that.
 
-        Nothing has to be read from the disk afterwards to know whether it and those beside it may be filled.
+        Nothing has to be read from the disk afterwards to know whether it and the documents `beside` may be filled.
         """
         own = (uri, *self.documents.notebooks.holding(uri))
         folders = [*map(str, self.folders())]
         async with self.refusals.turn(uri):
-            await self.refusals.look({*own, *self.documents.at_hand()}, self.settings, folders)
+            await self.refusals.look({*own, *beside}, self.settings, folders)
             for one in own:
                 await self.refusals.git_answered(one, self.settings)
 
@@ -118,7 +118,7 @@ class Workspace:
         await self.settled()
         document = self.documents.snapshot(uri)
         if document is not None:
-            await self.git_answered(uri)
+            await self.git_answered(uri, self.documents.at_hand())
         if document is not None and self.documents.state(uri) != document.state:
             raise NoGap(CHANGED)
         return self.document(uri)

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
@@ -70,8 +70,8 @@ class Language:
     text. builtins: the names that every file may use. last: the first words of statements below which nothing of their
     block is reached. macros: the text that the parser reads as blanks. rooms: the header of some function, which a
     block has, too, and of some class. names: where names are written, by the keys of the table [names]. imports: how
-    names are imported. plain: the facts of a plain language. scanner: what the grammar's scanner can hold. tree: the
-    grammar and the query; None in a plain language whose grammar is not installed.
+    names are imported. plain: the facts of a plain language. scanner: what the grammar's scanner can hold.
+    load_tree: returns the tree.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Language:
     imports: Imports
     plain: Plain
     scanner: Scanner
-    tree: tuple[tree_sitter.Language, tree_sitter.Query] | None
+    load_tree: Callable[[], tuple[tree_sitter.Language, tree_sitter.Query] | None]
 
     @property
     def is_plain(self) -> bool:
@@ -112,6 +112,15 @@ class Language:
         """`text`, a line, as a comment; as it is in a language without comments."""
         begin, end = (self.comment, b"") if self.has_comments else next(iter(self.block_comments), (b"", b""))
         return f"{begin.decode()} {text} {end.decode()}".strip()
+
+    @property
+    def tree(self) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
+        """The grammar and the query, which is compiled when it is first needed; None where no grammar is installed.
+
+        Raises:
+            ValueError: the query captures something outside CAPTURES (QueryError if it does not compile).
+        """
+        return self.load_tree()
 
     @property
     def grammar(self) -> tree_sitter.Language:
@@ -239,7 +248,6 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
 
     Raises:
         UnknownLanguage: there is no such folder.
-        ValueError: its query captures something outside CAPTURES (QueryError where it does not compile).
     """
     if macros:
         plain = load_language(name)
@@ -274,7 +282,7 @@ def load_language(name: str, macros: tuple[str, ...] = ()) -> Language:
         imports=read_facts(Imports, _inherited(facts, "imports")),
         plain=read_facts(Plain, facts.get("plain", {})),
         scanner=read_facts(Scanner, facts.get("scanner", {})),
-        tree=_tree(folder),
+        load_tree=partial(_tree, folder),
     )
 
 
@@ -294,6 +302,7 @@ def query_of(grammar: tree_sitter.Language, text: str) -> tree_sitter.Query:
 
 
 @cache
+@unbilled
 def _tree(folder: str) -> tuple[tree_sitter.Language, tree_sitter.Query] | None:
     """The grammar of a language and its gaps.scm; None for a plain one whose wheel is not named or not installed."""
     facts = _facts(folder)

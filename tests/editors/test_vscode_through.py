@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -121,6 +122,23 @@ def test_each_press_takes_a_word_and_the_rest_is_read_in_each_frame(code: VSCode
     )
     print(f"{TEXTS} texts taken by {presses} presses, {len(wrong)} with frames without them\n{complaints}")
     assert not wrong, complaints
+
+
+def test_the_last_words_of_a_text_are_taken_before_the_next_answer_comes(code: VSCode) -> None:
+    """VS Code then puts the text of the last answer in the place of what was taken since: nothing is closed twice."""
+    text, last = "total = sorted(hits, key=len)[:first]", "first]"
+    whole = offered(code, "last.py", text)
+    for _ in range(PRESSES):
+        if code.ask("screen")["rows"][ROW] == whole.removesuffix(last):
+            break
+        code.press(WORD)
+        code.until(f"s.whole === {whole!r}")
+        time.sleep(PACES[-1] / 1000)
+    code.ask("lag", milliseconds=1000)
+    code.ask("play", keys=[(WORD, PACES[0])] * 2)
+    code.ask("lag", milliseconds=0)
+    time.sleep(1)
+    assert code.ask("screen")["rows"][ROW] == whole
 
 
 # A word of VS Code, where a language says nothing else, as its acceptNextWord looks for it.

@@ -281,6 +281,16 @@ def test_closing_answers_what_was_asked_about_the_document_at_once(start: Start)
     assert time.monotonic() - before < WHOLE / 2
 
 
+def test_closing_another_document_leaves_what_was_asked_to_be_answered(start: Start) -> None:
+    wire = start("scripted:30:20")
+    other = {"uri": "file:///w/other.json", "languageId": "json", "version": 1, "text": "{}\n"}
+    wire.send(notification("textDocument/didOpen", {"textDocument": other}))
+    wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))
+    wait_for_steps(wire)
+    wire.send(notification("textDocument/didClose", {"textDocument": {"uri": other["uri"]}}))
+    assert wire.answer(1)["result"]["items"]
+
+
 def test_a_cancelled_request_is_answered_once_and_at_once(start: Start) -> None:
     wire = start(LONG)
     wire.send(request(1, "textDocument/inlineCompletion", inline(AT_X)))

@@ -19,11 +19,12 @@ from dg_lsp.files.excluded import excluding_file, key_of
 from dg_lsp.filling.fill import FillOptions
 from dg_lsp.filling.project import Rules, index_near, may_be_read
 from dg_lsp.gaps.find import NoGap, find_gap
-from dg_lsp.messages import Fill
+from dg_lsp.messages import Draft, Fill
 from dg_lsp.server.app import make_context
 from dg_lsp.server.handlers import documents as handler
 from dg_lsp.server.handlers.code_action import code_action
 from dg_lsp.server.handlers.feedback import left, yanked
+from dg_lsp.server.handlers.inline_completion import inline_completion
 from dg_lsp.server.rpc.protocol import Server
 from dg_lsp.settings import SECRETS, Settings
 from dg_lsp.source.document import Document
@@ -113,6 +114,27 @@ def test_an_offer_that_was_found_in_a_closed_document_is_gone(tmp_path: Path) ->
         window.close(tmp_path / "scratch.py")
         offers = window.session.offers
         assert not offers.edits_at(window.context.around(document), 9) and offers.shown(own.as_uri()) is None
+
+    run(work)
+
+
+def test_ghost_text_that_a_closed_document_was_read_for_is_written_anew(tmp_path: Path) -> None:
+    async def work() -> None:
+        window, own = Window([tmp_path]), tmp_path / "own.py"
+        window.open(own, OWN)
+        window.open("untitled:1", "y = load(unsaved)\n")
+        window.engine = ScriptedEngine(Fill("1"), [Draft(0, (), 0.0)] * 20, 0.02)
+        at, automatic = (
+            types.Position(0, 9),
+            types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+        )
+        asked = types.InlineCompletionParams(automatic, types.TextDocumentIdentifier(own.as_uri()), at)
+        asking = asyncio.ensure_future(inline_completion(window.context, asked))
+        while not window.engine.requests:
+            await asyncio.sleep(0.01)
+        window.close("untitled:1")
+        assert (await asking).items
+        assert [[one.text for one in sent.retrieved] for sent in window.engine.requests] == [["unsaved"], []]
 
     run(work)
 

@@ -37,8 +37,9 @@ async def did_change(context: Context, params: types.DidChangeTextDocumentParams
         uri, changes_of(params.content_changes[-_MANY:]), context.workspace.documents, texts
     )
     # Nothing was shown in a large document that is not read yet.
-    if not context.workspace.documents.is_unread(uri):
-        await context.workspace.git_answered(uri)
+    documents = context.workspace.documents
+    if not documents.is_unread(uri):
+        await context.workspace.git_answered(uri, documents.at_hand())
         look_ahead(context, uri)
 
 

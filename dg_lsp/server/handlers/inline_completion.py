@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lsprotocol import types
 
@@ -141,7 +142,7 @@ async def _unasked(context: Context, spot: Spot) -> list[Edit]:
     # 3.
     await asyncio.sleep(until - clock())
     # 4. and 5.
-    return await session.ahead.result(spot.document, spot.cursor, fill_at(context, spot, "ghost"))
+    return await session.ahead.result(spot.document, spot.cursor, partial(fill_at, context, spot, "ghost"))
 
 
 def look_ahead(context: Context, uri: str) -> None:

@@ -109,7 +109,8 @@ export class Used implements Disposable {
 
   private changed({ document, contentChanges, reason }: TextDocumentChangeEvent): void {
     const { offered, late } = this;
-    const [change, more] = contentChanges;
+    const [made, more] = contentChanges;
+    const change = made && offered?.document === document ? added(offered, made) : made;
     if (change && late?.document === document && change.range.start.isEqual(late.position)) {
       late.position = after(document, late.position, change.text.length);
     }
@@ -204,6 +205,22 @@ function shifted([open, close, end]: Pair, count: number): Pair {
 /** The place `count` characters after `position`. */
 function after(document: TextDocument, position: Position, count: number): Position {
   return document.positionAt(document.offsetAt(position) + count);
+}
+
+/**
+ * Return what `change` adds at the place of the rest. The editor takes the last part of a text that was taken by parts
+ * by putting all of it in the place of those that it has; `change` itself if it does anything else.
+ */
+function added(offered: Offered, change: TextDocumentContentChangeEvent): TextDocumentContentChangeEvent {
+  const { document, start, whole, position, rests } = offered;
+  const { range, rangeOffset, rangeLength, text } = change;
+  const [rest] = rests;
+  if (rest === undefined || range.isEmpty || !range.end.isEqual(position) || range.start.isBefore(start)) return change;
+  const taken = whole.slice(textBetween(document, start, range.start).length, whole.length - rest.text.length);
+  const known = document.eol === EndOfLine.CRLF ? taken.replaceAll("\n", "\r\n") : taken;
+  if (!known || !text.startsWith(known)) return change;
+  const more = { rangeOffset: rangeOffset + rangeLength, rangeLength: 0, text: text.slice(known.length) };
+  return { range: new Range(position, position), ...more };
 }
 
 /** The opened pairs that are still there after a change that ends where the rest begins, or that is below it. */
