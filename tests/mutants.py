@@ -873,7 +873,7 @@ MUTANTS = (
         12,
         "a line is offered that does not surely follow from an edit",
         "dg_lsp/model/sources/rewritten.py",
-        "if gain >= _GAIN:",
+        "if gain + _IN_FILE * fits >= _GAIN or fits >= _ALONE:",
         "if gain:",
         "tests/model/test_rewritten.py::test_lines_that_gain_too_little_after_the_edits_and_in_the_file_are_not_offered",
     ),

@@ -24,7 +24,7 @@ from dg_lsp.guard.baseline import (
 )
 from dg_lsp.guard.compare import added, changed
 from dg_lsp.guard.loose import Loose, loose_bracket, loose_literal
-from dg_lsp.guard.mixed import mixed
+from dg_lsp.guard.mixed import holds_next, mixed
 from dg_lsp.guard.plain import harm_between
 from dg_lsp.guard.site import Fault, Site, fault_at, site_of, site_of_edit, to_bytes
 from dg_lsp.messages import BODIES, STRINGS, Infill
@@ -37,6 +37,8 @@ from dg_lsp.source.lexer import first_token, line_end, line_start
 
 # Deeper nesting could overflow a parser's stack; no real body comes near it.
 DEEPEST = 90
+# A line that only marks what is below it: a decorator, an annotation, an attribute, the parameters of a template.
+_MARK = re.compile(rb"(?:@[\w.:]+|#?!?\[.*\]|\w+(?=\s*[<(]))\s*(?:\(.*\)|<.*>)?")
 _NEAR = 2_000  # bytes after a gap in a string that may hold the end of the string
 
 
@@ -74,6 +76,17 @@ def _ends_its_code(document: Document, edit: Edit) -> bool:
     start, end = line_start(document.data, edit.start), line_end(document.data, edit.end)
     lines = document.data[start : edit.start] + to_bytes(edit.text) + document.data[edit.end : end]
     return any(ends.search(lines) for ends in document.ends)
+
+
+@bounded
+def takes_in_next(request: Infill, fill: str) -> bool:
+    """Return whether `fill` ends with what the next line is a part of, such as `@property`, or `if (a)` in C."""
+    site, data = site_of(request), to_bytes(fill).rstrip()
+    line = data[line_start(data, len(data)) :].lstrip()
+    if _MARK.fullmatch(line) and site.language.words.above.match(line):
+        return True
+    neutral = neutral_text(site)
+    return holds_next(neutral, filled_in(neutral, data))
 
 
 @bounded

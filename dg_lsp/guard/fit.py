@@ -7,7 +7,7 @@ from itertools import chain, islice, pairwise
 from dg_lsp.budget import bounded
 from dg_lsp.gaps import Edit, Gap
 from dg_lsp.guard.baseline import begins_body, container_of, function_of_span, neutral_text
-from dg_lsp.guard.check import faults_of
+from dg_lsp.guard.check import faults_of, takes_in_next
 from dg_lsp.guard.endings import end_of_item, endings, leaves_open, opens_below
 from dg_lsp.guard.room import doubled
 from dg_lsp.guard.site import Site, newline_of, site_of, to_bytes
@@ -239,7 +239,8 @@ def _separated(request: Infill, text: str) -> str:
 def _first_whole(request: Infill, text: str) -> str:
     """Return the shortest beginning of `text` in whole lines that adds no error; without one, its first line.
 
-    Where all add one, a bracket that `text` closes without opening it ends it: for `if (|)`, `a) b();` becomes `a`.
+    One that takes in the next line of the file, as `@property` does, gives way to a longer one. If all add an error, a
+    bracket that `text` closes without opening it ends it: for `if (|)`, `a) b();` becomes `a`.
     """
     language = site_of(request).language
     starts = [text[:end] for end in islice(_line_ends(language, text), _LINES)]
@@ -248,7 +249,11 @@ def _first_whole(request: Infill, text: str) -> str:
     if request.kind == "expression" and (header := starts[0].rstrip()).endswith("{"):
         # Of a header the part up to its body is an expression, too.
         starts.append(header.removesuffix("{").rstrip())
-    return next((t for t in starts if not faults_of(request, t)), starts[0]) if len(starts) > 1 else starts[0]
+    if len(starts) == 1:
+        return starts[0]
+    whole = (start for start in starts if not faults_of(request, start))
+    first = next(whole, starts[0])
+    return next((start for start in chain([first], whole) if not takes_in_next(request, start)), first)
 
 
 def _line_ends(language: Language, text: str) -> Iterator[int]:

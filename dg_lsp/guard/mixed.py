@@ -33,22 +33,39 @@ def _taken(old: Text, new: Text) -> tuple[Fault, ...]:
     A line that is deeper than that of the gap continues it, and so may any after a comma, as in CSS, and a block below
     its header. old: a sound text.
     """
+    holders, statement = _held(old, new)
+    if statement is None or (new.language.is_plain and _is_added(new, holders, (old, statement))):
+        return ()
+    if _may_hold(new, holders, (old, statement)):
+        return ()
+    return (fault_at(new.fill, len(new.fill), len(new.fill), "a beginning that takes in the next line"),)
+
+
+def holds_next(old: Text, new: Text) -> bool:
+    """Return whether the fill of `new` begins what the statement on the next line, which `old` shows, is a part of.
+
+    `@property` does so above a method, and `if (a)` above a call.
+    """
+    return old.clean and new.clean and _held(old, new)[1] is not None
+
+
+def _held(old: Text, new: Text) -> tuple[list[Node], Node | None]:
+    """Return the nodes that the fill of `new` begins and that hold the statement on the next line, and that statement.
+
+    None if they hold none that is no deeper than the line of the gap. old: a sound text.
+    """
     leaf = _next_leaf(old) if _begins_statement(new) else None
     if leaf is None or indentation(old.data, leaf.start_byte) > indentation(old.data, old.site.line):
-        return ()
+        return [], None
     begin = old.site.line + len(leading(old.data, old.site.line))
     at = leaf.start_byte + len(new.data) - len(old.data)
     own = new.tree.root_node.descendant_for_byte_range(at, at + 1)
     statement, holders = _statement_at(old, leaf), _begun_by(own, begin) if own else []
     if not new.language.is_plain and not any(node in holders for node in _statements(new, at)):
-        return ()
+        return [], None
     if leaf.type == "{" or not statement.is_named or not holders or _begun_by(leaf, begin):
-        return ()
-    if new.language.is_plain and _is_added(new, holders, (old, statement)):
-        return ()
-    if _may_hold(new, holders, (old, statement)):
-        return ()
-    return (fault_at(new.fill, len(new.fill), len(new.fill), "a beginning that takes in the next line"),)
+        return [], None
+    return holders, statement
 
 
 def _joined(old: Text, new: Text) -> tuple[Fault, ...]:

@@ -194,6 +194,37 @@ STATEMENTS = {
         "const a = b,\n  c = d;",
     ),
     "type parameters": ("typescript", "f()\n|\n", "type A<\n  B,\n> = C<B>\nf()", "type A<\n  B,\n> = C<B>"),
+    "a header without braces above a statement": (
+        "java",
+        "class A {\n  void f() {\n    |\n    g();\n  }\n}\n",
+        "if (a)\n      h();\n    i();",
+        "if (a)\n      h();",
+    ),
+    "decorators above a method": (
+        "python",
+        "class A:\n    x = 1\n    |\n\n    def g(self):\n        pass\n",
+        "@a.b(1)\n    @property\n    def f(self):\n        return 1\n    y = 2",
+        "@a.b(1)\n    @property\n    def f(self):\n        return 1",
+    ),
+    "an attribute above a field": (
+        "rust",
+        "struct A {\n    |\n    b: i32,\n}\n",
+        "#[serde(skip)]\n    c: i32,\n    d: i32,",
+        "#[serde(skip)]\n    c: i32,",
+    ),
+    "an annotation above a method": (
+        "csharp",
+        "class A {\n    |\n\n    void G() {\n    }\n}\n",
+        "[Test]\n    public int F() {\n        return 1;\n    }",
+        "[Test]\n    public int F() {\n        return 1;\n    }",
+    ),
+    "the parameters of a template": (
+        "cpp",
+        "int a;\n\n|\n\nint g() {\n  return 1;\n}\n",
+        "template <class T>\nT f(T t) {\n  return t;\n}",
+        "template <class T>\nT f(T t) {\n  return t;\n}",
+    ),
+    "a decorator alone": ("python", "|\ndef g():\n    pass\n", "@cache", "@cache"),
     "what is whole nowhere": ("javascript", "f();\n|\n", "const a = )\n)\n", "const a = )"),
 }
 

@@ -31,11 +31,11 @@ _LINES, _LONGER = 5, 48
 # Tokens that are read ahead after one that the network did not expect.
 _AHEAD = 8
 # How likely the new lines must be after the edits, and how much likelier than the old one there, in nats. In the file
-# other lines still are as they were before the edit, so that what is gained there counts less
-# (docs/research/next-edits.md).
-_SURE, _GAIN, _IN_FILE = -0.5, 7.6, 0.25
+# other lines still are as they were before the edit, so that what is gained there counts less; but as much of it says
+# enough by itself (docs/research/next-edits.md).
+_SURE, _GAIN, _IN_FILE, _ALONE = -0.5, 7.6, 0.2, 7.0
 # With less gain after the edits a line is not rated in the file, and with more it is surely the next one.
-_LEAST, _ENOUGH = 5.0, 11.0
+_LEAST, _ENOUGH = 2.5, 11.0
 UNSURE = "no change of this line surely follows from the edits"
 
 
@@ -65,9 +65,8 @@ def rewritten(task: Task) -> Generator[Draft, None, list[Candidate]]:
         return candidates_of("drafted", [Fill("", parses=False, refusal=task.clock.why_nothing())])
     gain = score - start.same
     if text != asked.removed and score >= _SURE and gain >= _LEAST:
-        if gain < _ENOUGH:
-            gain += _IN_FILE * (yield from _likelier_in_file(task, asked.removed, text))
-        if gain >= _GAIN:
+        fits = 0.0 if gain >= _ENOUGH else (yield from _likelier_in_file(task, asked.removed, text))
+        if gain + _IN_FILE * fits >= _GAIN or fits >= _ALONE:
             return candidates_of("drafted", [Fill(text, -score, reason="stable", source="drafted")])
     return candidates_of("drafted", [Fill("", parses=False, refusal=UNSURE)])
 
