@@ -220,8 +220,9 @@ def _offered(player: Player, current: str) -> tuple[Document, Edit] | None:
 def _written(player: Player, current: str, write: Write) -> tuple[Document, Edit] | None:
     document, bursts = player.now(current), player.documents.bursts(player.now(current).uri)
     found = rewrites_for(document, bursts, player.cursors[current], _others(player, document))
-    places = (rewrite.place(write(rewrite)) for rewrite in found)
-    return next((place for place in places if place is not None and is_sound(*place)), None)
+    cursor = player.cursors[current]
+    places = (p for one in found for p in nearest(one.places(write(one)), document.uri, cursor))
+    return next((place for place in places if is_sound(*place)), None)
 
 
 def _others(player: Player, document: Document) -> list[Document]:

@@ -97,8 +97,9 @@ class Infill:
     free slots start from, of which the share `noised` is noise. `macros`: names that the parser reads as blanks.
     `confidence`: where the best text is right with a lower probability, its beginning that is surer is wanted instead.
     `edits`: what was edited lately, and last the place of a line that may follow from it, its `removed` one; the Fill
-    has the lines that take its place, and there is no other gap. `unimported`, for a gap in an import: names that the
-    file uses and nothing defines or imports, of which the text probably has one. `shown`: a text for the gap that
+    has the lines that take its place, and there is no other gap. If there are `added` ones already, these are rated:
+    `score` is how much unlikelier they are than the `removed` ones. `unimported`, for a gap in an import: names that
+    the file uses and nothing defines or imports, of which the text probably has one. `shown`: a text for the gap that
     is shown already and right with the probability `chance`; the Fill begins with it, and has the item below it.
     `soon`: the first lines of a text are wanted as soon as they can be shown and grow; what belongs below them is
     requested afterwards.

@@ -879,6 +879,14 @@ MUTANTS = (
     ),
     Mutant(
         12,
+        "an edit is repeated in a line that makes all of them no likelier",
+        "dg_lsp/model/sources/rewritten.py",
+        "if min(others, default=before) - after < _EACH:",
+        "if before - after < _EACH:",
+        "tests/model/test_rewritten.py::test_lines_that_are_given_are_rated_with_each_of_them_left_out",
+    ),
+    Mutant(
+        12,
         "an excluded document is searched for the next edit",
         "dg_lsp/server/handlers/next_edit.py",
         "others = context.workspace.beside(source)",

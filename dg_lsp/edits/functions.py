@@ -10,10 +10,12 @@ from dg_lsp.edits.classes import name_of, owner_of, receiver_text, related
 from dg_lsp.edits.places import Source, source_of
 from dg_lsp.edits.sharing import may_share, shared_names
 from dg_lsp.edits.spans import NAME
+from dg_lsp.gaps import Edit
 from dg_lsp.source.document import Document
 from dg_lsp.source.history import Change
 from dg_lsp.source.names import Name, around, class_of
 
+_PARAMETERS = re.compile(r"parameters\Z|parameter_list\Z")
 _FUNCTION = re.compile(r"function|method|signature|declaration|definition")
 _SELF = re.compile(rb"&?(?:'\w+ )?(?:mut )?self\b|cls\Z")
 _OPEN, _CLOSE = b"([{<", b")]}>"
@@ -174,3 +176,14 @@ def _name_in(source: Source, parameter: Node) -> bytes:
         if name is not None and name.parameter:
             return match[0]
     return b""
+
+
+def adds_parameter(source: Source, edit: Edit) -> bool:
+    """Return whether `edit` gives a function more parameters than it has, or fewer."""
+    nodes = source.nodes_at(edit.start, edit.end)
+    node = next((node for node in nodes if _PARAMETERS.search(node.type)), None)
+    if node is None:
+        return False
+    data, start, end = source.document.data, node.start_byte + 1, node.end_byte - 1
+    new = data[start : edit.start] + edit.text.encode() + data[edit.end : end]
+    return len(parts_of(data[start:end])) != len(parts_of(new))

@@ -14,7 +14,8 @@ from dg_lsp.budget import bounded, check
 from dg_lsp.edits.arguments import argument_places, parameter_places
 from dg_lsp.edits.awaits import awaited_places
 from dg_lsp.edits.conversions import converted_places, reordered_places
-from dg_lsp.edits.functions import function_at
+from dg_lsp.edits.functions import adds_parameter, function_at
+from dg_lsp.edits.guesses import Example, guesses
 from dg_lsp.edits.headers import header_places, is_in_body
 from dg_lsp.edits.imports import imported_places, names_bound, reimported_places, replaced_places
 from dg_lsp.edits.keys import key_places
@@ -110,6 +111,23 @@ def may_be_followed(document: Document, bursts: Bursts, cursor: int) -> bool:
         inside = (source.root.descendant_for_byte_range(c.now, c.stop) for c in typed.spans)
         return not all(node is not None and "comment" in node.type for node in inside)
     return False
+
+
+def guessed(document: Document, bursts: Bursts, cursor: int) -> list[Edit]:
+    """Return the edits that may repeat the newest of the `bursts` of `document` there, the most similar lines first.
+
+    Raises:
+        OutOfTime: looking for them takes too long.
+    """
+    newest = _newest(document, bursts)
+    typed = _typed(document, newest, cursor) if newest else None
+    example = Example.of(typed.burst, document.data) if typed else None
+    if typed is None or example is None or _disagrees(typed, bursts, document.data):
+        return []
+    with suppress(UnknownLanguage, Unreadable):
+        source, found = source_of(document), guesses(document, example)
+        return [edit for edit in found if is_sound(document, edit) and not adds_parameter(source, edit)]
+    return []
 
 
 def nearest(places: Iterable[Place], uri: str, cursor: int) -> list[Place]:

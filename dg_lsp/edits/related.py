@@ -15,6 +15,7 @@ from itertools import takewhile
 
 from dg_lsp.budget import check
 from dg_lsp.files.excluded import split_uri
+from dg_lsp.gaps import Edit
 from dg_lsp.messages import Hunk
 from dg_lsp.source.bursts import Bursts
 from dg_lsp.source.document import LINE_END, Document
@@ -37,9 +38,9 @@ _KNOWN = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A line of `document` that may have to follow an edit, and its `hunk`, in which it is the removed one.
+    """Lines of `document` that may have to follow an edit, mostly one, and their `hunk`, in which they are removed.
 
-    start, end: its bytes, without its line end.
+    start, end: their bytes, without the last line end.
     """
 
     document: Document
@@ -102,6 +103,19 @@ def related_lines(documents: Sequence[Document], hunks: Sequence[Hunk]) -> list[
 
     most = sorted(found, key=order)[:_MOST]
     return [_related(documents[place], texts[place], number) for place, number, _ in most]
+
+
+def lines_from(document: Document, edits: Sequence[Edit]) -> Related:
+    """Return the lines of `document` from the first of `edits` to the last one, with a hunk that makes all of them."""
+    first, last = min(edit.start for edit in edits), max(edit.end for edit in edits)
+    number, stop = document.line_at(first), document.line_at(last) + 1
+    lines, start, end = lines_of(document), document.line_starts[number], document.line_end(stop - 1)
+    new, at = b"", start
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        new, at = new + document.data[at : edit.start] + edit.text.encode(), edit.end
+    made = LINE_END.split((new + document.data[at:end]).decode("utf-8", "replace"))
+    hunk = _hunk(document, lines, (number, stop), lines[number:stop], _ABOVE)
+    return Related(document, start, end, replace(hunk, added="".join(f"{line}\n" for line in made)))
 
 
 def lines_of(document: Document) -> list[str]:

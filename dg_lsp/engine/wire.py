@@ -15,7 +15,7 @@ from dg_lsp.messages import Draft, Fill, Infill, State, Status
 from dg_lsp.settings import RANGES
 from dg_lsp.source.language import knows
 
-WIRE = 16  # version of this format; part of the socket's name
+WIRE = 17  # version of this format; part of the socket's name
 BEAT = 1.0  # seconds after which a silent engine sends a line
 
 # The bounds of an Infill that comes from a client. An editor stays far below them: they keep one client from taking the

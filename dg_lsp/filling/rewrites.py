@@ -1,4 +1,8 @@
-"""Rewrites: lines that may have to follow the last edit, as a model writes them after a diff of what was edited."""
+"""Rewrites: lines that may have to follow the last edit, as a model writes them after a diff of what was edited.
+
+An edit that may just be repeated is repeated in all such lines near it, and a model rates these together: lines that
+all still have a pattern outweigh the one that has left it (docs/research/next-edits.md).
+"""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -6,35 +10,64 @@ from dataclasses import dataclass, replace
 
 from dg_lsp.budget import bounded
 from dg_lsp.context import has_secret
-from dg_lsp.edits import Place, Related, hunks_of, line_edit, may_be_followed, related_lines
+from dg_lsp.edits import (
+    Place,
+    Related,
+    guessed,
+    hunks_of,
+    line_edit,
+    lines_from,
+    may_be_followed,
+    related_lines,
+)
 from dg_lsp.filling.engine import Engine
 from dg_lsp.filling.leaving import leaving
+from dg_lsp.gaps import Edit
 from dg_lsp.messages import Fill, Hunk, Infill
 from dg_lsp.settings import Settings
-from dg_lsp.source.bursts import Bursts
+from dg_lsp.source.bursts import Burst, Bursts
 from dg_lsp.source.document import LINE_END, Document
 
 # Seconds after an edit in which lines are asked for: later nobody looks at a place any more.
 PATIENCE = 10.0
 # Bytes of whole lines above a line and below it in which it is rated.
 _ABOVE, _BELOW = 800, 400
+# Bytes from the first line that is repeated to the last one.
+_NEAR = 2_000
+# How much likelier repeated lines must be than the old ones, in nats: one line alone, several together, and either
+# where the edit was repeated before. Where it only put a text in, which may be particular to its line, it takes more.
+_ALONE, _TOGETHER, _AGAIN, _PUT_IN = 7.0, 4.0, 3.2, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A `line` that may have to follow the last edit, and the `request` that has it written."""
+    """A `line` that may have to follow the last edit, and the `request` that has it written.
+
+    Of several lines that the edit is repeated in, it has them rated; least: how much likelier they must be, in nats.
+    """
 
     line: Related
     request: Infill
+    least: float = 0.0
 
-    def place(self, text: str) -> Place | None:
-        """Return the document and the edit that puts `text`, which was written for the line, in its place."""
-        if not text:
-            return None
+    def places(self, text: str) -> list[Place]:
+        """Return the document and the edits that put `text`, which was written for the line, in its place.
+
+        Of several lines each one that changes has its own edit.
+        """
         document, start, end = self.line.document, self.line.start, self.line.end
+        if not text:
+            return []
         newline = LINE_END.search(document.data[end : end + 2].decode("latin-1"))
-        new = (newline[0] if newline else "\n").join(text.removesuffix("\n").split("\n"))
-        return document, line_edit(start, document.data[start:end], new.encode())
+        new = text.removesuffix("\n").split("\n")
+        first, last = document.line_at(start), document.line_at(end) + 1
+        starts = document.line_starts[first:last]
+        if len(starts) != len(new):
+            whole = (newline[0] if newline else "\n").join(new)
+            return [(document, line_edit(start, document.data[start:end], whole.encode()))]
+        old = (document.data[at : document.line_end(document.line_at(at))] for at in starts)
+        lines = zip(starts, old, map(str.encode, new), strict=True)
+        return [(document, line_edit(at, one, other)) for at, one, other in lines if one != other]
 
 
 @bounded
@@ -47,8 +80,8 @@ def rewrites_for(
 ) -> list[Rewrite]:
     """Return the lines that may have to follow the newest of the `bursts` of `document`, the likeliest first.
 
-    They are of `document` and of the `others`. settings: those that choose who writes, by default a model of this
-    machine.
+    They are of `document` and of the `others`. Those in which the edit may be repeated come as one, and are not asked
+    for by themselves. settings: those that choose who writes, by default a model of this machine.
 
     Raises:
         OutOfTime: looking for them takes too long.
@@ -60,8 +93,29 @@ def rewrites_for(
         return []
     text = "".join(hunk.above + hunk.removed + hunk.added + hunk.below for hunk in hunks).encode()
     documents = [document, *(() if has_secret(text, 0, len(text)) else others)]
-    lines = related_lines(documents, hunks)
-    return [Rewrite(line, leaving(_request(document, hunks, line), to)) for line in lines]
+    repeated = guessed(document, bursts, cursor)
+    same = {document.line_at(edit.start) for edit in repeated}
+    lines = [
+        line
+        for line in related_lines(documents, hunks)
+        if line.document is not document or document.line_at(line.start) not in same
+    ]
+    found = [(line, 0.0) for line in lines]
+    if repeated and bursts.last is not None:
+        at = bursts.last.touched
+        nearest = min(repeated, key=lambda edit: abs(edit.start - at))
+        near = [edit for edit in repeated if abs(edit.start - nearest.start) <= _NEAR]
+        found.insert(0, (lines_from(document, near), _least(near, document, bursts.last)))
+    return [Rewrite(line, leaving(_request(document, hunks, line), to), least) for line, least in found]
+
+
+def _least(edits: Sequence[Edit], document: Document, newest: Burst) -> float:
+    """Return how much likelier `edits`, which repeat the burst `newest`, must make their lines, in nats."""
+    # Changes since the newest burst are repetitions of it that were taken.
+    if newest.later.spans:
+        return _AGAIN
+    only_put_in = all(not document.data[edit.start : edit.end].strip() for edit in edits)
+    return (_ALONE if len(edits) == 1 else _TOGETHER) + (_PUT_IN if only_put_in else 0.0)
 
 
 def _request(document: Document, hunks: Sequence[Hunk], line: Related) -> Infill:
@@ -85,6 +139,8 @@ def _request(document: Document, hunks: Sequence[Hunk], line: Related) -> Infill
 async def written(engine: Engine, rewrite: Rewrite, patience: float = PATIENCE) -> str | None:
     """Return what takes the place of the line of `rewrite`, as `engine` writes it; "" if nothing surely does.
 
+    For repeated lines it is the text that they were given, if `engine` finds that likely enough.
+
     None if the engine could not say so within `patience`, in seconds.
 
     Raises:
@@ -94,4 +150,6 @@ async def written(engine: Engine, rewrite: Rewrite, patience: float = PATIENCE) 
     async with aclosing(engine.infill(replace(rewrite.request, deadline=patience))) as events:
         async for event in events:
             last = event if isinstance(event, Fill) else last
-    return None if last is None or last.reason == "deadline" else last.text
+    if last is None or last.reason == "deadline":
+        return None
+    return last.text if not rewrite.least or -last.score >= rewrite.least else ""

@@ -16,7 +16,7 @@ _Computing = Coroutine[Any, Any, list[Edit]]
 class _Work:
     """The task that computes ghost text for `cursor` of `document`. waiting: how many requests wait for it.
 
-    shown: the text that is shown there, below which the task writes; empty if it writes another. anew: the task was
+    shown: the text that is shown there, below which the task writes; empty if it writes another. again: the task was
     cancelled because it may have read text that is gone, so that requests which wait for it begin another.
     """
 
@@ -25,7 +25,7 @@ class _Work:
     task: asyncio.Future[list[Edit]]
     shown: bytes = b""
     waiting: int = 0
-    anew: bool = False
+    again: bool = False
 
     def typed(self, document: Document) -> bytes | None:
         """Return the text typed or accepted at the cursor until `document`; None if the work is of no use for that.
@@ -102,9 +102,9 @@ class Ahead:
             self._stop(uri)
 
     def restart(self) -> None:
-        """Cancel all work, since text that it may have read is gone; what a request waits for begins anew."""
+        """Cancel all work, since text that it may have read is gone; what a request waits for begins again."""
         for work in self._work.values():
-            work.anew = True
+            work.again = True
         self.stop()
 
     def stop_unasked(self) -> None:
@@ -152,7 +152,7 @@ class Ahead:
             raise
         finally:
             work.waiting -= 1
-        if work.anew:
+        if work.again:
             raise _Anew
         return work.task.result()
 

@@ -39,9 +39,17 @@ def lines(found: list[Rewrite]) -> list[str]:
 
 
 def knowing(scenario: Scenario) -> Callable[[Rewrite], str]:
-    """A model that writes what the scenario wants."""
+    """A model that writes what the scenario wants, and finds repeated lines likely if it wants all of them."""
     wanted = {one: other for hunk in scenario.wanted for one, other in zip(hunk.old, hunk.new, strict=True)}
-    return lambda rewrite: f"{wanted.get(rewrite.request.edits[-1].removed.rstrip(), '')}\n".lstrip("\n")
+
+    def write(rewrite: Rewrite) -> str:
+        hunk = rewrite.request.edits[-1]
+        if not hunk.added:
+            return f"{wanted.get(hunk.removed.rstrip(), '')}\n".lstrip("\n")
+        pairs = zip(hunk.removed.splitlines(), hunk.added.splitlines(), strict=True)
+        return hunk.added if all(wanted.get(one, one) == other for one, other in pairs) else ""
+
+    return write
 
 
 def test_there_are_enough_scenarios_of_which_half_want_silence() -> None:
@@ -73,7 +81,7 @@ def test_a_request_has_the_edit_and_the_line_as_hunks() -> None:
     assert (made.path, made.line, made.scope) == ("box.cpp", 1, "")
     assert (made.above, made.removed) == ("struct Box {\n", "    int width;\n")
     assert (made.added, made.below) == ("    long width;\n", "    int height;\n    double depth;\n")
-    assert (line.removed, line.added, line.line) == ("    int height;\n", "", 1)
+    assert (line.removed, line.added, line.line) == ("    int height;\n", "    long height;\n", 1)
     assert line.above == "struct Box {\n    long width;\n"
     assert first.request.priority == "ahead" and first.request.deadline
 
@@ -97,8 +105,9 @@ def test_lines_of_other_open_files_are_asked_for() -> None:
     player.type(Hunk("a.py", 0, ('    return {"total": 1}',), ('    return {"amount": 1}',)))
     found = asked(player, "a.py")
     assert (found[0].line.document.uri, found[0].request.edits[-1].path) == ("file:///project/b.py", "b.py")
-    place = found[0].place('print(keys()["amount"])\n')
-    assert place is not None and place[0] is player.now("b.py")
+    assert found[0].request.edits[-1].added == ""
+    (place,) = found[0].places('print(keys()["amount"])\n')
+    assert place[0] is player.now("b.py")
     assert 'keys()["amount"]' in apply_edit(*place).text
 
 
@@ -154,8 +163,7 @@ def test_a_text_takes_the_place_of_its_line_with_the_line_ends_of_the_file(
     player.documents.absorb(document.uri)
     player.replace("box.cpp", start, start + 3, "long")
     first, *_ = asked(player, "box.cpp")
-    place = first.place(text)
-    assert place is not None
+    (place,) = first.places(text)
     old, wanted = BOX.replace("int width", "long width"), new.replace("{0}", "\n")
     assert apply_edit(*place).text == old.replace("    int height;", wanted).replace("\n", end)
 
@@ -166,18 +174,93 @@ def test_the_answer_is_the_text_of_the_fill() -> None:
     def answer(fill: Fill) -> str | None:
         return asyncio.run(written(ScriptedEngine(fill), first))
 
-    assert answer(Fill("    long height;\n")) == "    long height;\n"
-    assert answer(Fill("", refusal="nothing surely follows")) == "" and first.place("") is None
+    assert answer(Fill("    long height;\n", -7.1)) == "    long height;\n"
+    assert answer(Fill("    long height;\n", -6.9)) == ""
+    assert answer(Fill("", refusal="nothing surely follows")) == "" and first.places("") == []
     assert answer(Fill("", refusal="too late", reason="deadline")) is None
 
 
-def test_edits_that_were_taken_are_in_the_next_request() -> None:
+def test_lines_in_which_the_edit_may_be_repeated_are_rated_together_and_offered_one_by_one() -> None:
+    text = BOX.replace("double", "int").replace("    int depth", "    // the third\n    int depth")
+    player = played({"box.cpp": text}, WIDER)
+    (first,) = asked(player, "box.cpp")
+    old, new = (
+        "    int height;\n    // the third\n    int depth;\n",
+        "    long height;\n    // the third\n    long depth;\n",
+    )
+    hunk = first.request.edits[-1]
+    assert (hunk.removed, hunk.added) == (old, new)
+    assert (first.request.prefix, first.request.suffix) == ("struct Box {\n    long width;\n", "\n};\n")
+    assert [edit.text for _, edit in first.places(new)] == ["long", "long"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hunk", "least"),
+    [
+        (BOX, WIDER, 7.0),
+        (BOX.replace("double", "int"), WIDER, 4.0),
+        (BOX, Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)), 9.0),
+        (
+            BOX.replace("double", "int"),
+            Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)),
+            6.0,
+        ),
+    ],
+)
+def test_more_is_asked_of_one_line_and_of_a_text_that_was_only_put_in(
+    text: str, hunk: Hunk, least: float
+) -> None:
+    assert asked(played({"box.cpp": text}, hunk), "box.cpp")[0].least == least
+
+
+def test_lines_far_from_the_nearest_one_are_left_for_later() -> None:
+    far = BOX.replace("    double depth", "    // \n" * 400 + "    int depth")
+    first, *_ = asked(played({"box.cpp": far}, WIDER), "box.cpp")
+    assert first.request.edits[-1].removed == "    int height;\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "other", "repeated"),
+    [
+        ("a = need(a);", 'a = need(a, "a");', "b = need(b);", 'b = need(b, "b");'),
+        ('wrap(err, "a");', 'fail("a: %w", err);', 'wrap(err, "b");', 'fail("b: %w", err);'),
+        ("same(0, x.size());", "that(x.size()).is(0);", "same(1, x.total());", "that(x.total()).is(1);"),
+        (
+            "r = get(url);",
+            "r = get(url, wait=10);",
+            "r = get(url, json=d);",
+            "r = get(url, json=d, wait=10);",
+        ),
+    ],
+)
+def test_a_repetition_has_the_texts_of_its_own_line(old: str, new: str, other: str, repeated: str) -> None:
+    text = "void f() {\n" + "".join(f"    {line}\n" for line in (old, other)) + "}\n"
+    first, *_ = asked(
+        played({"need.java": text}, Hunk("need.java", 0, (f"    {old}",), (f"    {new}",))), "need.java"
+    )
+    assert first.request.edits[-1].added.strip() == repeated
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("def f(a):\n    pass\n\n\ndef g(b):\n    pass\n", "def f(a):", "def f(a, key=None):"),
+        ("def f():\n    pass\n\n\ndef g():\n    pass\n", "def f():", "def f(key):"),
+    ],
+)
+def test_no_other_function_gets_a_parameter(text: str, old: str, new: str) -> None:
+    found = asked(played({"f.py": text}, Hunk("f.py", 1, (old,), (new,))), "f.py")
+    assert not [one for one in found if one.least]
+
+
+def test_less_is_asked_once_the_edit_was_repeated() -> None:
     player = played({"box.cpp": BOX.replace("double", "int")}, WIDER)
     first, *_ = asked(player, "box.cpp")
-    place = first.place("    long height;\n")
-    assert place is not None
+    place = first.places(first.request.edits[-1].added)[0]
     player.replace("box.cpp", place[1].start, place[1].end, place[1].text)
     player.documents.absorb(place[0].uri)
-    ((made, line),) = (one.request.edits for one in asked(player, "box.cpp"))
+    (left,) = asked(player, "box.cpp")
+    made, line = left.request.edits
     assert made.removed == "    int width;\n    int height;\n" and made.added.count("long") == 2
-    assert line.removed == "    int depth;\n"
+    assert (line.removed, line.added) == ("    int depth;\n", "    long depth;\n")
+    assert left.least < first.least

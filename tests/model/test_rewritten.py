@@ -38,14 +38,14 @@ def request(*edits: Hunk) -> Infill:
 
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How much likelier new lines are in the file, in nats: the only number in the list."""
+    """How much likelier new lines are in the file, in nats: all of them, and all but one of them, of each one."""
     found = [3.0]
 
-    def likelier(*_: object) -> Generator[Draft, None, float]:
+    def unlikely(*texts: object) -> Generator[Draft, None, list[float]]:
         yield from ()
-        return found[0]
+        return [30.0, 30.0 - found[0], *(30.0 - gain for gain in found[1:])]
 
-    monkeypatch.setattr(source, "_likelier_in_file", likelier)
+    monkeypatch.setattr(source, "_unlikely_in_file", unlikely)
     return found
 
 
@@ -118,8 +118,10 @@ def test_few_passes_write_a_line_that_is_nearly_the_old_one(model: Checkpoint) -
     [
         ((8.0, 0.0), True),
         ((8.0, -3.0), False),
-        ((6.0, 8.0), True),
-        ((4.9, 30.0), False),
+        ((6.0, 8.1), True),
+        ((3.0, 6.9), False),
+        ((3.0, 7.1), True),
+        ((2.4, 30.0), False),
         ((11.1, -30.0), True),
     ],
 )
@@ -136,10 +138,47 @@ def test_lines_that_gain_too_little_after_the_edits_and_in_the_file_are_not_offe
     assert bool(last(knowing(model, "    b = 3 * x\n     return b\n"), request()).text) == is_shown
 
 
+@pytest.mark.parametrize(
+    ("gains", "is_likely"),
+    [
+        ((3.3,), True),
+        ((3.1,), False),
+        ((9.0, 2.0, 5.0), True),
+        ((9.0, 2.0, 6.0), False),
+        ((8.4, 8.0, 0.1), False),
+    ],
+)
+def test_lines_that_are_given_are_rated_with_each_of_them_left_out(
+    model: Checkpoint, fits: list[float], gains: tuple[float, ...], is_likely: bool
+) -> None:
+    fits[:] = gains
+    old, new = ("".join(f"    {kind} a{n}\n" for n in range(len(gains) - 1 or 1)) for kind in ("int", "long"))
+    found = last(model, request(MADE, replace(LINE, removed=old, added=new)))
+    assert (found.text, -found.score if is_likely else 0) == (
+        (new, pytest.approx(gains[0])) if is_likely else ("", 0)
+    )
+
+
+@pytest.mark.usefixtures("fits")
+def test_the_texts_that_are_compared_leave_one_line_out(
+    model: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rated = list[str]()
+
+    def unlikely(_: object, *texts: str) -> Generator[Draft, None, list[float]]:
+        rated.extend(texts)
+        yield from ()
+        return [0.0] * len(texts)
+
+    monkeypatch.setattr(source, "_unlikely_in_file", unlikely)
+    last(model, request(MADE, replace(LINE, removed="a\nb\nc\n", added="A\nb\nC\n")))
+    assert rated == ["a\nb\nc\n", "A\nb\nC\n", "a\nb\nC\n", "A\nb\nc\n"]
+
+
 def test_lines_are_compared_in_the_file_as_the_text_of_a_gap(model: Checkpoint) -> None:
     asked = Infill("a = 1\n", "\nc = 3\n", "python", "statement", edits=(MADE, LINE))
     old, new = "b = 2\n", "b = 2 * a\n"
-    _, found = run_to_end(source._likelier_in_file(task_of(model, asked), old, new))
+    _, found = run_to_end(source._unlikely_in_file(task_of(model, asked), old, new))
     around = replace(asked, edits=(), kind="rest_of_line")
     prefix, seam = tokenise(model, around)
     nats = list[float]()
@@ -149,7 +188,7 @@ def test_lines_are_compared_in_the_file_as_the_text_of_a_gap(model: Checkpoint) 
             likely = model.network.network(torch.tensor([tokens])).logits[0].log_softmax(-1)
         first = len(prefix) + len(seam.head)
         nats.append(-sum(float(likely[at - 1, tokens[at]]) for at in range(first, len(tokens))))
-    assert found == pytest.approx(nats[0] - nats[1], rel=1e-6)
+    assert found == pytest.approx(nats, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))

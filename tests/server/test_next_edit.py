@@ -189,17 +189,19 @@ def test_a_malformed_request_gets_a_reason() -> None:
 
 
 POINT = "file:///w/point.py"
-FIELDS = "class Point:\n    x: int\n    y: int\n    z: int\n"
+# A type in quotes is repeated in no other line by itself.
+FIELDS = 'class Point:\n    x:"int"\n    y:"int"\n    z:"int"\n'
+PLAIN = FIELDS.replace('"', "").replace(":", ": ").replace("Point: ", "Point:")
 
 
 def guessing(
-    monkeypatch: pytest.MonkeyPatch, answer: Fill | Callable[[Infill], Fill]
+    monkeypatch: pytest.MonkeyPatch, answer: Fill | Callable[[Infill], Fill], fields: str = FIELDS
 ) -> tuple[Context, ScriptedEngine]:
     """A context in which the first field of a class has become a float, and an engine that is loaded."""
     monkeypatch.setattr(handler, "_PAUSE", 0.0)
     context, engine = made(), ScriptedEngine(answer)
     context.session._engine = engine
-    context.workspace.documents.open(POINT, "python", 1, FIELDS)
+    context.workspace.documents.open(POINT, "python", 1, fields)
     replace(context, POINT, types.Range(types.Position(1, 7), types.Position(1, 10)), "float")
     return context, engine
 
@@ -223,6 +225,22 @@ def test_lines_that_the_model_lets_follow_are_offered_until_there_is_none(
         return taken
 
     assert asyncio.run(scenario()) == [(2, "int → float"), (3, "int → float")]
+
+
+@pytest.mark.parametrize(("gain", "lines"), [(4.1, [2, 3]), (3.9, [])])
+def test_lines_in_which_the_edit_is_repeated_are_rated_once_and_offered_if_they_are_likely(
+    gain: float, lines: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> list[int]:
+        context, engine = guessing(monkeypatch, lambda asked: Fill(asked.edits[-1].added, -gain), PLAIN)
+        found = list[int]()
+        while (edit := (await asked(context, POINT, 1, 12))["edit"]) is not None:
+            found.append(edit["range"].start.line)
+            await dismiss(context, edit)
+        assert [one.edits[-1].added for one in engine.requests] == ["    y: float\n    z: float\n"]
+        return found
+
+    assert asyncio.run(scenario()) == lines
 
 
 def test_a_line_that_was_dismissed_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,8 @@ _AHEAD = 8
 _SURE, _GAIN, _IN_FILE, _ALONE = -0.5, 7.6, 0.2, 7.0
 # With less gain after the edits a line is not rated in the file, and with more it is surely the next one.
 _LEAST, _ENOUGH = 2.5, 11.0
+# How much likelier each line that repeats an edit must make all of them.
+_EACH = 3.2
 UNSURE = "no change of this line surely follows from the edits"
 
 
@@ -56,8 +58,13 @@ class _Start:
 
 @torch.inference_mode()
 def rewritten(task: Task) -> Generator[Draft, None, list[Candidate]]:
-    """Write what takes the place of the line of the last hunk, after the others; return it, or why there is none."""
+    """Write what takes the place of the line of the last hunk, after the others; return it, or why there is none.
+
+    A hunk that has the new lines already is only rated.
+    """
     model, (*made, asked) = task.model, task.request.edits
+    if asked.added:
+        return (yield from _rated(task, asked))
     yield from task.encode(model.encode(diff_of(made)))
     start = _begin(task, asked, opening_of(asked, made[-1].path))
     text, score = yield from _written(task, start)
@@ -65,22 +72,38 @@ def rewritten(task: Task) -> Generator[Draft, None, list[Candidate]]:
         return candidates_of("drafted", [Fill("", parses=False, refusal=task.clock.why_nothing())])
     gain = score - start.same
     if text != asked.removed and score >= _SURE and gain >= _LEAST:
-        fits = 0.0 if gain >= _ENOUGH else (yield from _likelier_in_file(task, asked.removed, text))
+        fits = 0.0
+        if gain < _ENOUGH:
+            old, new = yield from _unlikely_in_file(task, asked.removed, text)
+            fits = old - new
         if gain + _IN_FILE * fits >= _GAIN or fits >= _ALONE:
             return candidates_of("drafted", [Fill(text, -score, reason="stable", source="drafted")])
     return candidates_of("drafted", [Fill("", parses=False, refusal=UNSURE)])
 
 
-def _likelier_in_file(task: Task, *lines: str) -> Generator[Draft, None, float]:
-    """Return how much likelier the second text of whole `lines` is between the texts around the first, in nats."""
+def _rated(task: Task, asked: Hunk) -> Generator[Draft, None, list[Candidate]]:
+    """Return the added lines of `asked`, with how much unlikelier they are than those removed, in nats.
+
+    None of them is offered if all of them are hardly likelier than all but one.
+    """
+    old, new = (text.splitlines(keepends=True) for text in (asked.removed, asked.added))
+    changed = [n for n, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]]
+    but_one = ["".join([*new[:n], old[n], *new[n + 1 :]]) for n in changed] if len(changed) > 1 else []
+    before, after, *others = yield from _unlikely_in_file(task, asked.removed, asked.added, *but_one)
+    if min(others, default=before) - after < _EACH:
+        return candidates_of("drafted", [Fill("", parses=False, refusal=UNSURE)])
+    return candidates_of("drafted", [Fill(asked.added, after - before, reason="stable", source="drafted")])
+
+
+def _unlikely_in_file(task: Task, *lines: str) -> Generator[Draft, None, list[float]]:
+    """Return how unlikely each text of whole `lines` is between the texts around the first, in nats."""
     model = task.model
     around = replace(task.request, edits=(), kind="rest_of_line")
     cache = PrefixCache(model.network.text_config)
     prefix, seam = tokenise(model, around)
     yield from read_in_time(model, cache, (*prefix, *seam.head), task.clock)
     texts = [model.encode(text.removesuffix("\n")) + model.ends[:1] for text in lines]
-    old, new = neg_log_likelihoods(model.network, cache, texts, [0] * len(texts))
-    return old - new
+    return neg_log_likelihoods(model.network, cache, texts, [0] * len(texts))
 
 
 def _begin(task: Task, asked: Hunk, opening: str) -> _Start:

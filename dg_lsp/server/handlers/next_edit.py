@@ -111,8 +111,8 @@ async def _written(
                 if text is None:  # the next request asks about the lines that are left
                     return None
                 repeats.note_text(rewrite.request, text)
-            place = rewrite.place(text)
-            for one in repeats.left(document.uri, burst, [place] if place else []):
+            places = nearest(rewrite.places(text), document.uri, cursor)
+            for one in repeats.left(document.uri, burst, places):
                 if await asyncio.to_thread(is_sound, *one):
                     return one
     return None
