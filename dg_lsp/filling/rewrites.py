@@ -4,6 +4,7 @@ An edit that may just be repeated is repeated in all such lines near it, and a m
 all still have a pattern outweigh the one that has left it (docs/research/next-edits.md).
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -27,36 +28,41 @@ from dg_lsp.messages import Fill, Hunk, Infill
 from dg_lsp.settings import Settings
 from dg_lsp.source.bursts import Burst, Bursts
 from dg_lsp.source.document import LINE_END, Document
+from dg_lsp.source.language import load_language
+from dg_lsp.source.lexer import tokens
 
 # Seconds after an edit in which lines are asked for: later nobody looks at a place any more.
 PATIENCE = 10.0
+_NAME = re.compile(rb"[^\W\d][\w\x80-\xff]*")
 # Bytes of whole lines above a line and below it in which it is rated.
 _ABOVE, _BELOW = 800, 400
 # Bytes from the first line that is repeated to the last one.
 _NEAR = 2_000
 # How much likelier repeated lines must be than the old ones, in nats: one line alone, several together, and either
 # where the edit was repeated before. Where it only put a text in, which may be particular to its line, it takes more.
-_ALONE, _TOGETHER, _AGAIN, _PUT_IN = 7.0, 4.0, 3.2, 2.0
+_ALONE, _TOGETHER, _AGAIN, _PUT_IN = 7.0, 10.0, 3.2, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """A `line` that may have to follow the last edit, and the `request` that has it written.
 
-    Of several lines that the edit is repeated in, it has them rated; least: how much likelier they must be, in nats.
+    names: the words of all open documents. Of several lines that the edit is repeated in, the request has them rated;
+    least: how much likelier they must be, in nats.
     """
 
     line: Related
     request: Infill
+    names: frozenset[bytes]
     least: float = 0.0
 
     def places(self, text: str) -> list[Place]:
         """Return the document and the edits that put `text`, which was written for the line, in its place.
 
-        Of several lines each one that changes has its own edit.
+        Of several lines each one that changes has its own edit. A text with a name that no document has is made up.
         """
         document, start, end = self.line.document, self.line.start, self.line.end
-        if not text:
+        if not text or not self.names.issuperset(_names_in(document, text)):
             return []
         newline = LINE_END.search(document.data[end : end + 2].decode("latin-1"))
         new = text.removesuffix("\n").split("\n")
@@ -95,6 +101,7 @@ def rewrites_for(
     documents = [document, *(() if has_secret(text, 0, len(text)) else others)]
     repeated = guessed(document, bursts, cursor)
     same = {document.line_at(edit.start) for edit in repeated}
+    names = frozenset(name for one in (document, *others) for name in _NAME.findall(one.data))
     lines = [
         line
         for line in related_lines(documents, hunks)
@@ -106,7 +113,9 @@ def rewrites_for(
         nearest = min(repeated, key=lambda edit: abs(edit.start - at))
         near = [edit for edit in repeated if abs(edit.start - nearest.start) <= _NEAR]
         found.insert(0, (lines_from(document, near), _least(near, document, bursts.last)))
-    return [Rewrite(line, leaving(_request(document, hunks, line), to), least) for line, least in found]
+    return [
+        Rewrite(line, leaving(_request(document, hunks, line), to), names, least) for line, least in found
+    ]
 
 
 def _least(edits: Sequence[Edit], document: Document, newest: Burst) -> float:
@@ -134,6 +143,17 @@ def _request(document: Document, hunks: Sequence[Hunk], line: Related) -> Infill
         priority="ahead",
         edits=(*hunks, line.hunk),
     )
+
+
+def _names_in(document: Document, text: str) -> set[bytes]:
+    """Return the names in the code of `text`, without words of the language of `document` and those in strings."""
+    language, data = load_language(document.language, document.macros), text.encode()
+    quoted = ("string", "open_string", "comment")
+    code = (
+        data[one.start : one.end] for one in tokens(language, data, 0, len(data)) if one.kind not in quoted
+    )
+    names = {name for part in code for name in _NAME.findall(part)}
+    return names.difference(language.keywords, language.builtins)
 
 
 async def written(engine: Engine, rewrite: Rewrite, patience: float = PATIENCE) -> str | None:

@@ -151,7 +151,10 @@ def test_an_edit_in_a_comment_is_followed_by_nothing() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize(
     ("text", "new"),
-    [("    long height;\n", "    long height;"), ("    long a;\n    long b;\n", "    long a;{0}    long b;")],
+    [
+        ("    long height;\n", "    long height;"),
+        ("    long width;\n    long depth;\n", "    long width;{0}    long depth;"),
+    ],
 )
 def test_a_text_takes_the_place_of_its_line_with_the_line_ends_of_the_file(
     text: str, new: str, end: str
@@ -166,6 +169,27 @@ def test_a_text_takes_the_place_of_its_line_with_the_line_ends_of_the_file(
     (place,) = first.places(text)
     old, wanted = BOX.replace("int width", "long width"), new.replace("{0}", "\n")
     assert apply_edit(*place).text == old.replace("    int height;", wanted).replace("\n", end)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_offered"),
+    [
+        ("    count = items.size\n", True),
+        ("    count = len(items) if items else None\n", True),
+        ('    count = load("another key")\n', True),
+        ("    count = total  # another word\n", True),
+        ("    count = counted(items)\n", False),
+        ("    new_count = items\n", False),
+    ],
+)
+def test_a_text_with_a_name_that_no_open_document_has_is_not_offered(text: str, is_offered: bool) -> None:
+    files = {"a.py": 'items = load("a")\nif items:\n    count = items\n', "b.py": "total = items.size\n"}
+    player = played(files, Hunk("b.py", 0, ("total = items.size",), ("total = items.size()",)))
+    player.cursors["a.py"] = 0
+    found = next(
+        one for one in asked(player, "b.py") if one.request.edits[-1].removed == "    count = items\n"
+    )
+    assert bool(found.places(text)) is is_offered
 
 
 def test_the_answer_is_the_text_of_the_fill() -> None:
@@ -198,12 +222,12 @@ def test_lines_in_which_the_edit_may_be_repeated_are_rated_together_and_offered_
     ("text", "hunk", "least"),
     [
         (BOX, WIDER, 7.0),
-        (BOX.replace("double", "int"), WIDER, 4.0),
+        (BOX.replace("double", "int"), WIDER, 10.0),
         (BOX, Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)), 9.0),
         (
             BOX.replace("double", "int"),
             Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)),
-            6.0,
+            12.0,
         ),
     ],
 )
