@@ -40,7 +40,7 @@ _ABOVE, _BELOW = 800, 400
 _NEAR = 2_000
 # How much likelier repeated lines must be than the old ones, in nats: one line alone, several together, and either
 # where the edit was repeated before. Where it only put a text in, which may be particular to its line, it takes more.
-_ALONE, _TOGETHER, _AGAIN, _PUT_IN = 7.0, 10.0, 3.2, 2.0
+_ALONE, _TOGETHER, _AGAIN, _PUT_IN = 7.0, 6.0, 3.2, 2.0
 
 
 @dataclass(frozen=True, slots=True)

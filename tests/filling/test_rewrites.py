@@ -222,12 +222,12 @@ def test_lines_in_which_the_edit_may_be_repeated_are_rated_together_and_offered_
     ("text", "hunk", "least"),
     [
         (BOX, WIDER, 7.0),
-        (BOX.replace("double", "int"), WIDER, 10.0),
+        (BOX.replace("double", "int"), WIDER, 6.0),
         (BOX, Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)), 9.0),
         (
             BOX.replace("double", "int"),
             Hunk("box.cpp", 0, ("    int width;",), ("    const int width;",)),
-            12.0,
+            8.0,
         ),
     ],
 )

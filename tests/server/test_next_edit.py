@@ -227,7 +227,7 @@ def test_lines_that_the_model_lets_follow_are_offered_until_there_is_none(
     assert asyncio.run(scenario()) == [(2, "int → float"), (3, "int → float")]
 
 
-@pytest.mark.parametrize(("gain", "lines"), [(10.1, [2, 3]), (9.9, [])])
+@pytest.mark.parametrize(("gain", "lines"), [(6.1, [2, 3]), (5.9, [])])
 def test_lines_in_which_the_edit_is_repeated_are_rated_once_and_offered_if_they_are_likely(
     gain: float, lines: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
