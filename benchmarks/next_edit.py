@@ -218,9 +218,8 @@ def _offered(player: Player, current: str) -> tuple[Document, Edit] | None:
 
 
 def _written(player: Player, current: str, write: Write) -> tuple[Document, Edit] | None:
-    document, bursts = player.now(current), player.documents.bursts(player.now(current).uri)
-    found = rewrites_for(document, bursts, player.cursors[current], _others(player, document))
-    cursor = player.cursors[current]
+    document, cursor = player.now(current), player.cursors[current]
+    found = rewrites_for(document, player.documents.bursts(document.uri), cursor, _others(player, document))
     places = (p for one in found for p in nearest(one.places(write(one)), document.uri, cursor))
     return next((place for place in places if is_sound(*place)), None)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from dg_lsp.budget import check
 from dg_lsp.edits.places import WORDS
-from dg_lsp.edits.spans import NAME, TOKENS, line_edit, spans_of
+from dg_lsp.edits.spans import CONSTANT, NAME, TOKENS, line_edit, spans_of
 from dg_lsp.gaps import Edit
 from dg_lsp.source.bursts import Burst
 from dg_lsp.source.document import Document
@@ -25,7 +25,6 @@ _TOKENS_ALIKE, _KINDS_ALIKE, _TELLING = 0.34, 0.7, 4
 # Guesses of one edit, those in the most similar lines first; and the longest line.
 _MOST, _LONGEST = 4, 300
 _PREFIX = re.compile(rb"[A-Za-z]{1,2}")
-_CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 Token = TypeVar("Token", str, bytes)
 
 
@@ -54,11 +53,6 @@ class Example:
         moved = tuple(Change(c.start - first, c.end - first, c.now, c.stop) for c in spans)
         return Example(start, end, burst.before[first:last], moved)
 
-    @property
-    def is_put_in(self) -> bool:
-        """Return whether the edit has replaced nothing."""
-        return not any(self.old[span.start : span.end].strip() for span in self.spans)
-
     def changed(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the text from the first change to the last one, before and after; `data` is the text as it is now."""
         first, last = self.spans[0], self.spans[-1]
@@ -76,7 +70,7 @@ def _is_value(example: Example, data: bytes) -> bool:
         return True
     if not both[0] and after in (b'"', b"'") and _PREFIX.fullmatch(both[1]):
         return True
-    constants = [bool(text.strip() and _CONSTANT.fullmatch(text)) for text in both]
+    constants = [bool(text.strip() and CONSTANT.fullmatch(text)) for text in both]
     # `NULL` and `nullptr` are two words for one constant.
     return any(constants) and both[0][:4].lower() != both[1][:4].lower()
 

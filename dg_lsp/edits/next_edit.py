@@ -3,7 +3,6 @@
 A rule offers a place only where a tree says that it plays the same part. What else may follow, a model is asked.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from dg_lsp.edits.places import Place, Source, is_import, source_of, words_like
 from dg_lsp.edits.properties import property_places
 from dg_lsp.edits.renames import Renamed, rename_places
 from dg_lsp.edits.series import kept_places, series_places
-from dg_lsp.edits.spans import LONGEST, NAME, spans_of
+from dg_lsp.edits.spans import CONSTANT, LONGEST, NAME, spans_of
 from dg_lsp.gaps import Edit
 from dg_lsp.guard import complaint
 from dg_lsp.reasons import Unreadable
@@ -43,7 +42,6 @@ from dg_lsp.source.repair import cost_of
 LARGEST = 400_000
 # Shorter words than this are rarely whole ones.
 _SHORT = 3
-_CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 
 Core = tuple[tuple[bytes, bytes], ...]
 
@@ -102,7 +100,7 @@ def may_be_followed(document: Document, bursts: Bursts, cursor: int) -> bool:
     typed = _typed(document, newest, cursor) or _typed_lines(document, newest, cursor) if newest else None
     with suppress(UnknownLanguage, Unreadable):
         source = source_of(document)
-        if typed is None or _is_broken(source, typed) or all(map(_CONSTANT.fullmatch, chain(*typed.core))):
+        if typed is None or _is_broken(source, typed) or all(map(CONSTANT.fullmatch, chain(*typed.core))):
             return False
         # A name may have been renamed where it is defined first.
         same = (b for b in bursts.recent if not {*typed.core}.isdisjoint(_core(b, document.data)))

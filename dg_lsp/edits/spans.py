@@ -13,6 +13,8 @@ from dg_lsp.source.history import Change, Changes, trimmed
 LONGEST = 200
 # A name as most languages write it.
 NAME = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+# Constants and operators, which are no words of a file.
+CONSTANT = re.compile(rb"(?i:\s|[\d.+*/%<>=!&|^~-]|true|false|null|nil|none|undefined|0x[\da-f]+)*")
 TOKENS = re.compile(rb"[\w$\x80-\xff]+|[^\w\s]")
 # The tokens of a text, and the blanks between them.
 PIECES = re.compile(rb"[\w$\x80-\xff]+|\s+|[^\w\s]")

@@ -36,7 +36,7 @@ PATIENCE = 10.0
 _NAME = re.compile(rb"[^\W\d][\w\x80-\xff]*")
 # Bytes of whole lines above a line and below it in which it is rated.
 _ABOVE, _BELOW = 800, 400
-# Bytes from the first line that is repeated to the last one.
+# Bytes between the line that is repeated nearest to the edit and the others that are rated with it.
 _NEAR = 2_000
 # How much likelier repeated lines must be than the old ones, in nats: one line alone, several together, and either
 # where the edit was repeated before. Where it only put a text in, which may be particular to its line, it takes more.
@@ -92,7 +92,8 @@ def rewrites_for(
     Raises:
         OutOfTime: looking for them takes too long.
     """
-    if not may_be_followed(document, bursts, cursor):
+    newest = bursts.last
+    if newest is None or not may_be_followed(document, bursts, cursor):
         return []
     hunks, to = hunks_of(document, bursts, others), settings or Settings()
     if not hunks:
@@ -102,17 +103,15 @@ def rewrites_for(
     repeated = guessed(document, bursts, cursor)
     same = {document.line_at(edit.start) for edit in repeated}
     names = frozenset(name for one in (document, *others) for name in _NAME.findall(one.data))
-    lines = [
-        line
+    found = [
+        (line, 0.0)
         for line in related_lines(documents, hunks)
         if line.document is not document or document.line_at(line.start) not in same
     ]
-    found = [(line, 0.0) for line in lines]
-    if repeated and bursts.last is not None:
-        at = bursts.last.touched
-        nearest = min(repeated, key=lambda edit: abs(edit.start - at))
+    if repeated:
+        nearest = min(repeated, key=lambda edit: abs(edit.start - newest.touched))
         near = [edit for edit in repeated if abs(edit.start - nearest.start) <= _NEAR]
-        found.insert(0, (lines_from(document, near), _least(near, document, bursts.last)))
+        found.insert(0, (lines_from(document, near), _least(near, document, newest)))
     return [
         Rewrite(line, leaving(_request(document, hunks, line), to), names, least) for line, least in found
     ]

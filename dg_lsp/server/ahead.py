@@ -44,7 +44,7 @@ class _Work:
         return typed if agrees and not self.task.done() else None
 
 
-class _Anew(Exception):
+class _Again(Exception):
     """The work was cancelled, and is to begin once more."""
 
 
@@ -69,7 +69,7 @@ class Ahead:
         If this is cancelled because a word is typed, the work continues.
         """
         while True:
-            with suppress(_Anew):
+            with suppress(_Again):
                 return await self._end_of(self._begin(document, cursor, compute()), document)
 
     async def ended(self, document: Document, cursor: int) -> None:
@@ -85,7 +85,7 @@ class Ahead:
             return
         try:
             await self._end_of(work, document)
-        except _Anew:
+        except _Again:
             return
         except Exception:
             if not typed:
@@ -140,7 +140,7 @@ class Ahead:
         """Return what `work` finds for a request about `document`; cancel it if the request is cancelled for good.
 
         Raises:
-            _Anew: the work may have read text that is gone.
+            _Again: the work may have read text that is gone.
         """
         work.waiting += 1
         try:
@@ -153,7 +153,7 @@ class Ahead:
         finally:
             work.waiting -= 1
         if work.again:
-            raise _Anew
+            raise _Again
         return work.task.result()
 
     def _stop(self, uri: str) -> None:

@@ -118,7 +118,7 @@ def test_an_offer_that_was_found_in_a_closed_document_is_gone(tmp_path: Path) ->
     run(work)
 
 
-def test_ghost_text_that_a_closed_document_was_read_for_is_written_anew(tmp_path: Path) -> None:
+def test_ghost_text_that_a_closed_document_was_read_for_is_written_again(tmp_path: Path) -> None:
     async def work() -> None:
         window, own = Window([tmp_path]), tmp_path / "own.py"
         window.open(own, OWN)
